@@ -12,6 +12,7 @@ from benchmarks.queries.runs import SORTS, RunFilters
 from benchmarks.queries.task_analysis.pages import AnalysisFilters
 from benchmarks.queries.task_grid import SHOWN, TaskGridFilters
 from benchmarks.queries.task_grid import SORTS as TASK_SORTS
+from benchmarks.statistics.margins import MARGIN
 
 TEXT_LENGTH = 200
 MOST_DAYS = 36_500
@@ -51,6 +52,12 @@ def real_number(query: QueryDict, name: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) else None
+
+
+def margin(query: QueryDict) -> float:
+    """The score from 0 to 1 of ``?margin=`` in points, by which two runs may differ and still count as the same."""
+    points = real_number(query, "margin")
+    return points / 100 if points is not None and 0 < points <= 100 else MARGIN
 
 
 def run_filters(query: QueryDict) -> RunFilters:

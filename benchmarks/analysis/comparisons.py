@@ -12,14 +12,15 @@ from functools import cache
 from itertools import combinations
 
 from benchmarks.analysis.kept import kept_for
-from benchmarks.analysis.score_table import compare_scores, task_scores
+from benchmarks.analysis.score_table import compare_scores, edges_of, task_scores
 from benchmarks.asking import values_of
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import Run, Task
-from benchmarks.presentation.comparisons import comparison_sentences, missing_sentence
+from benchmarks.presentation.comparisons import comparison_sentences, missing_sentence, same_sentence
 from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.run_parameters import Decides, RunParameter, deciding
+from benchmarks.statistics.margins import LEVEL, MARGIN, Edges
 from benchmarks.statistics.paired import Comparison, holm
 
 FACETS = {"group": "Task class", "difficulty": "Difficulty", "n_shapes": "Number of shapes"}
@@ -28,6 +29,8 @@ _FORMAT = 4
 """Goes up when ``Comparison`` changes, so that no old one is read."""
 _PART_FORMAT = 3
 """The same of ``Part``."""
+_EDGES_FORMAT = 1
+"""The same of ``Edges``."""
 _MOST_LEVELS = 30
 
 
@@ -46,6 +49,18 @@ class Compared:
     family_size: int
     name_a: str
     name_b: str
+    edges: Edges
+    """One-sided bounds of 95%, over the whole family"""
+    margin: float = MARGIN
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the runs are the same within the margin, whatever the missing scores are."""
+        return self.edges.is_same(self.margin)
+
+    @property
+    def same_sentence(self) -> str:
+        return same_sentence(self.edges, self.margin, self.name_a, self.name_b, family_size=self.family_size)
 
     @property
     def is_clear(self) -> bool:
@@ -146,12 +161,14 @@ def compared_runs(
     *,
     metrics: Sequence[str] | None = None,
     with_first: bool = False,
+    margin: float = MARGIN,
 ) -> list[Compared]:
     """Every pair of runs, or every run ``with_first``, on every common metric or one of ``metrics``, the earlier one as
     ``a``: one family.
 
     Runs are compared on the tasks of identical content that they share. Pairs come in the order of ``chosen``, the
     metrics of a pair in that of the first run. ``names`` are what sentences call the runs, by default their labels.
+    ``margin`` is the difference, from 0 to 1, within which they count as the same.
     """
     scores = cache(task_scores)  # each run's rows are read once for all its pairs
 
@@ -160,6 +177,12 @@ def compared_runs(
             return compare_scores(scores(a, metric), scores(b, metric))
 
         return kept_for(f"comparison:{_FORMAT}:{metric}", [a, b], compute)
+
+    def bounds(a: Run, b: Run, metric: str, level: float) -> Edges:
+        def compute() -> Edges:
+            return edges_of(scores(a, metric), scores(b, metric), level)
+
+        return kept_for(f"edges:{_EDGES_FORMAT}:{level:.6g}:{metric}", [a, b], compute)
 
     metrics = [name for name in common_metrics(chosen) if metrics is None or name in metrics]
     both = [(chosen[0], run) for run in chosen[1:]] if with_first else list(combinations(chosen, 2))
@@ -177,6 +200,8 @@ def compared_runs(
             family_size=len(p_values),
             name_a=names[a.pk],
             name_b=names[b.pk],
+            edges=bounds(a, b, metric, LEVEL / max(len(p_values), 1)),
+            margin=margin,
         )
         for a, b, metric, numbers in pairs
     ]

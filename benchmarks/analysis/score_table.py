@@ -19,6 +19,7 @@ from benchmarks.analysis.kept import kept_for
 from benchmarks.metrics.base import FAULTS
 from benchmarks.metrics.deciding import is_deciding
 from benchmarks.models import UNSCORED, Outcome, Result, Run, Score
+from benchmarks.statistics.margins import Edges, edges
 from benchmarks.statistics.paired import Comparison, TaskScores, compare
 from benchmarks.statistics.panel import Verdict
 from benchmarks.statistics.ranking import Scores
@@ -224,6 +225,12 @@ def compare_scores(first: OfTasks, second: OfTasks, tasks: Sequence[Hashable] | 
     if tasks is not None:
         a, b = {task: a[task] for task in tasks}, {task: b[task] for task in tasks}
     return compare(a, b, first.clusters, unscored=(first.unscored, second.unscored))
+
+
+def edges_of(first: OfTasks, second: OfTasks, level: float, level_high: float | None = None) -> Edges:
+    """The one-sided bounds of the second run minus the first on their common tasks."""
+    unscored = (first.unscored, second.unscored)
+    return edges(first.scores, second.scores, first.clusters, unscored=unscored, level=level, level_high=level_high)
 
 
 def score_vector(run: Run, metric: str) -> Vector:

@@ -21,6 +21,7 @@ from benchmarks.queries.resources.runs import RunResource
 from benchmarks.queries.resources.statistics import StatisticsResource
 from benchmarks.queries.runs import run_detail
 from benchmarks.queries.task_grid import MOST_RUNS
+from benchmarks.services.comparisons import read_margin
 from benchmarks.services.contamination import check_contamination
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.requests import RunRequest
@@ -56,6 +57,7 @@ class Comparisons(APIView):
         parameters=[
             OpenApiParameter("runs", str, required=True, description=f"2 to {MOST_RUNS} run ids, for example, 12,7"),
             OpenApiParameter("metric", str, description="Only this metric; p-values stay adjusted for all metrics"),
+            OpenApiParameter("margin", float, description="Points within which two runs are the same; by default 2"),
         ],
         responses={200: serializer_of(ComparisonsResponse), 400: REFUSED},
     )
@@ -69,7 +71,8 @@ class Comparisons(APIView):
             raise InvalidRequest(
                 {"metric": [f"{metric} is not a score that all these runs have. Choose from: {known}."]}
             )
-        comparisons = [each for each in compared_runs(chosen) if metric in ("", each.metric)]
+        compared = compared_runs(chosen, margin=read_margin(request.query_params.get("margin")))
+        comparisons = [each for each in compared if metric in ("", each.metric)]
         return Response(json_of(ComparisonsResponse.of(chosen, reader_of(request), comparisons=comparisons)))
 
 

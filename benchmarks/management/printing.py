@@ -199,7 +199,7 @@ def comparisons_text(comparisons: Sequence[Compared]) -> str:
 
 def comparison_sentences(compared: Compared) -> Iterator[str]:
     yield f"{compared.metric}: {compared.sentence}"
-    for sentence in (compared.missing_sentence, compared.scope_sentence):
+    for sentence in (compared.same_sentence, compared.missing_sentence, compared.scope_sentence):
         if sentence:
             yield f"  {sentence}"
 

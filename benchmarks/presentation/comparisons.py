@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from benchmarks.presentation.numbers import interval, n_of, number, p_words, plural, points, score
 from benchmarks.presentation.ranks import Mark, against, effortless, is_below, listed, tied_names
 from benchmarks.statistics.contamination import Contamination
+from benchmarks.statistics.margins import Edges
 from benchmarks.statistics.paired import Comparison
 from benchmarks.statistics.ranking import Verdict
 from benchmarks.statistics.spread import are_equal
@@ -95,6 +96,21 @@ def missing_sentence(comparison: Comparison, a: str = "A", b: str = "B") -> str:
         f"{tasks} no score in {a} or {b}. Depending on {scores}, the difference ({b} minus {a}) is between "
         f"{points(comparison.worst_case)} and {points(comparison.best_case)} points."
     )
+
+
+def same_sentence(edges: Edges, margin: float, a: str = "A", b: str = "B", *, family_size: int = 1) -> str:
+    """Whether the runs are the same within the margin, with the bounds that say so; empty if they share no scores."""
+    if edges.low is None or edges.high is None or edges.low_missing is None or edges.high_missing is None:
+        return ""
+    within = f"within {points(margin)} points"
+    level = f"{100 * (1 - 0.1 / max(family_size, 1)):.3g}% interval"
+    if edges.is_same(margin):
+        low, high = edges.low_missing, edges.high_missing
+        return f"{a} and {b} are the same {within} ({level}: {points(low)} to {points(high)})."
+    bounds = f"({level}: {points(edges.low)} to {points(edges.high)})"
+    if edges.would_be_same(margin):
+        return f"By the scored tasks alone they would be the same {within} {bounds}, but the missing scores prevent it."
+    return f"They are not shown to be the same {within} {bounds}."
 
 
 def contamination_sentence(check: Contamination) -> str:

@@ -84,6 +84,11 @@ GLOSSARY = {
         "Raises p values when several pairs are tested at once, so that the chance of even one false difference "
         "stays at most 5%.",
     ),
+    "same": Entry(
+        "The same within a margin",
+        "Both one-sided 95% bounds of the difference are inside the margin, with missing scores counted against it. "
+        "No significant difference alone does not show that.",
+    ),
     "effect_size": Entry(
         "Effect size",
         "The size of a difference, independent of the number of tasks: Cohen's g is the share of changed tasks that "

@@ -157,7 +157,8 @@ def compare(
         task: (first, second) for task, (first, second) in pairs.items() if first is not None and second is not None
     }
     bounds = [
-        (_bounds(a, missing_a.get(task, 0.0)), _bounds(b, missing_b.get(task, 0.0))) for task, (a, b) in pairs.items()
+        (score_bounds(a, missing_a.get(task, 0.0), task), score_bounds(b, missing_b.get(task, 0.0), task))
+        for task, (a, b) in pairs.items()
     ]
     counted = Comparison(
         n_shared=len(scored),
@@ -252,7 +253,9 @@ def _score(score: float | None, task: Hashable) -> float | None:
     return score
 
 
-def _bounds(score: float | None, unscored: float) -> Bounds:
+def score_bounds(score: float | None, unscored: float, task: Hashable) -> Bounds:
+    """What a task's score would be if all that is missing of it were 0, and 1. Raises as ``compare`` does."""
+    score = _score(score, task)
     low = 0.0 if score is None else score * (1 - unscored)
     return low, 1.0 if score is None else low + unscored
 
@@ -264,7 +267,7 @@ def _mean(differences: Sequence[float]) -> float | None:
 def _difference_bounds(
     differences: Sequence[float], spread: Spread, *, binary: bool, confidence: float
 ) -> tuple[float, float]:
-    up, down = _shares(differences)
+    up, down = shares(differences)
     if binary:
         factor = two_sided_z(confidence) ** 2 / spread.n
     else:
@@ -272,7 +275,7 @@ def _difference_bounds(
     return paired_score_bounds(up, down, factor)
 
 
-def _shares(differences: Sequence[float]) -> tuple[float, float]:
+def shares(differences: Sequence[float]) -> tuple[float, float]:
     """The gain and the loss as shares of the possible maximum: for 0/1 scores the two discordant cells."""
     gained = math.fsum(difference for difference in differences if difference > 0)
     lost = -math.fsum(difference for difference in differences if difference < 0)
@@ -326,7 +329,7 @@ def _detectable(differences: Sequence[float], spread: Spread, confidence: float,
     If few tasks change, a difference requires at least as large a share of changed tasks as it is large itself.
     Clusters never make the mean more certain than independent tasks would, as with the interval of a mean.
     """
-    up, down = _shares(differences)
+    up, down = shares(differences)
     changed = up + down
     if spread.is_flat or spread.degrees <= 0:
         design, critical = spread.concentration, two_sided_z(confidence)

@@ -74,6 +74,23 @@ def tasks_needed(difference: float, design: PairedDesign | None = None) -> Sampl
     return SampleSize(math.ceil(clusters * design.tasks_per_cluster), clusters, design.repeats)
 
 
+def tasks_for_same(margin: float, design: PairedDesign | None = None) -> SampleSize:
+    """The tasks, in whole clusters, on which two runs without a true difference are shown to be the same within the
+    ``margin`` (0.02 for 2 points) with the power of the design, by two one-sided tests.
+
+    The formula is that of the paired difference with variance ψ: n = ψ · (z_level + z_(1 + power)/2)² / margin², where
+    both tests have to succeed. Raises ``ValueError`` for a margin that is not above 0 and at most 1.
+    """
+    design = design or PairedDesign()
+    if not 0 < margin <= 1:
+        raise ValueError(f"margin {margin!r}: give one above 0 and at most 1")
+    quantiles = normal_quantile(design.confidence) + normal_quantile((1 + design.power) / 2)
+    # The bounds are half a task wider than the formula's, so they need about 1/margin more tasks.
+    need = design.discordance * (quantiles / margin) ** 2 * design.variance_factor + 1 / margin
+    clusters = math.ceil(need / design.tasks_per_cluster)
+    return SampleSize(math.ceil(clusters * design.tasks_per_cluster), clusters, design.repeats)
+
+
 def detectable_difference(n_tasks: int, design: PairedDesign | None = None) -> float | None:
     """The smallest difference that ``n_tasks`` detect with the power of the design; ``None`` if they detect none, even
     if all changed tasks change in one direction. The inverse of :func:`tasks_needed`.

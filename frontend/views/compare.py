@@ -77,11 +77,13 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
     }
     if len(chosen) < 2 or not metric:
         return context
-    pairs = compared_runs(chosen, with_first=True)
+    margin = params.margin(request.GET)
+    pairs = compared_runs(chosen, with_first=True, margin=margin)
     against = [pair for pair in pairs if pair.metric == metric]
     context |= {
         "first": chosen[0],
         "against": against,
+        "margin": f"{100 * margin:g}",
         "differences": differences_from(chosen[0], against),
         "elsewhere": _by_metric(pair for pair in pairs if pair.metric != metric),
         "tasks_url": reverse("frontend:compare-tasks"),

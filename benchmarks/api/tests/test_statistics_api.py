@@ -251,3 +251,18 @@ def test_an_impossible_size_is_refused(endpoint: Endpoint, client: Client, given
     answer = client.post("/api/v1/benchmarks/plan", request, content_type="application/json")
     assert answer.status_code == 400
     assert field in answer.json()
+
+
+def test_two_runs_are_compared_within_a_margin_of_the_reader(two_runs: tuple[Run, Run], client: Client) -> None:
+    address = f"/api/v1/benchmarks/compare?runs={two_runs[0].pk},{two_runs[1].pk}"
+    wide, default = (client.get(f"{address}{more}").json()["comparisons"][0] for more in ("&margin=100", ""))
+    assert (wide["margin"], wide["same"]) == (1.0, True)
+    assert (default["margin"], default["same"]) == (0.02, False)
+    assert "same within 2.0 points" in default["same_sentence"]
+
+
+@pytest.mark.parametrize("margin", ["0", "-1", "101", "x", "nan", "inf"])
+def test_a_margin_that_is_none_is_refused(two_runs: tuple[Run, Run], client: Client, margin: str) -> None:
+    address = f"/api/v1/benchmarks/compare?runs={two_runs[0].pk},{two_runs[1].pk}&margin={margin}"
+    answer = client.get(address)
+    assert (answer.status_code, [*answer.json()]) == (400, ["margin"])

@@ -45,6 +45,7 @@ from benchmarks.queries.resources.runs import RunResource
 from benchmarks.queries.runs import RunFilters, run_list
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.queries.task_grid import MOST_RUNS
+from benchmarks.services.comparisons import read_margin
 from benchmarks.services.contamination import check_contamination
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.imports import OUR_METRICS, import_log
@@ -67,6 +68,9 @@ SIZING = {
 SIZE = group(
     "size",
     argument("--to-see", "POINTS", "tasks needed to detect a difference of this many points", type=float),
+    argument(
+        "--same-within", "POINTS", "tasks needed to show that two equal runs are the same within these", type=float
+    ),
     *(argument(f"--{name}".replace("_", "-"), "X", text, type=float) for name, text in SIZING.items()),
 )
 
@@ -101,14 +105,16 @@ class Command(RunningCommand):
         control.delete_run(row)
 
     @action("Estimate a run without starting it.", *SIZE, JSON, request=True)
-    def plan(self, *, to_see: float | None, as_json: bool, **options: Any) -> None:
+    def plan(self, *, to_see: float | None, same_within: float | None, as_json: bool, **options: Any) -> None:
         data = request_data(options)
-        if to_see is None:
+        goals = {"to_see": to_see, "same_within": same_within}
+        goals = {name: points for name, points in goals.items() if points is not None}
+        if not goals:
             plan = plan_run(data)
             self.print_either(as_json, Plan.of(plan, reader_of()), printing.plan_text(plan))
             return
         chosen = {name: options[name] for name in SIZING if options[name] is not None}
-        sizing = size_run({**data, "to_see": to_see, **chosen})
+        sizing = size_run({**data, **goals, **chosen})
         lines = [sizing.needed, sizing.assuming, sizing.available]
         lines += [outlook.sentence for outlook in sizing.fewer_tasks]
         lines += ["", "Estimate for a run of that size:", printing.plan_text(sizing.plan)]
@@ -129,9 +135,10 @@ class Command(RunningCommand):
         "Compare every pair of runs on their shared tasks.",
         argument("runs", "RUN", f"2 to {MOST_RUNS} run ids", type=int, nargs="+"),
         argument("--metric", "NAME", "only this metric; p-values stay adjusted for all metrics", default=""),
+        argument("--margin", "POINTS", "points within which two runs are the same, by default 2"),
         JSON,
     )
-    def compare(self, runs: Sequence[int], metric: str, *, as_json: bool, **options: Any) -> None:
+    def compare(self, runs: Sequence[int], metric: str, margin: str | None, *, as_json: bool, **options: Any) -> None:
         if not 2 <= len(set(runs)) <= MOST_RUNS:
             raise NotPossible(f"Specify 2 to {MOST_RUNS} different runs.")
         chosen = runs_to_compare([find_run(run).pk for run in runs])
@@ -139,7 +146,9 @@ class Command(RunningCommand):
         if not metrics or metric not in ("", *metrics):
             shared = f"They share: {', '.join(metrics)}." if metrics else "They share no score from 0 to 1."
             raise NotPossible(f"These runs cannot be compared. {shared}")
-        comparisons = [each for each in compared_runs(chosen) if metric in ("", each.metric)]
+        comparisons = [
+            each for each in compared_runs(chosen, margin=read_margin(margin)) if metric in ("", each.metric)
+        ]
         compared = Comparisons.of(chosen, reader_of(), comparisons=comparisons)
         self.print_either(as_json, compared, printing.comparisons_text(comparisons))
 

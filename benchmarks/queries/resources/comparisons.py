@@ -66,6 +66,14 @@ class ComparisonResource(Resource):
     is_clear: bool
     regression: bool
     """Whether ``b`` is significantly worse"""
+    margin: float
+    """Within which the runs count as the same, as a score from 0 to 1"""
+    same: bool
+    """Whether both are the same within the margin, whatever the missing scores are"""
+    low_same: float | None
+    """One-sided 95% bound over the family, missing scores counted against"""
+    high_same: float | None
+    same_sentence: str
     worst_case: float | None
     best_case: float | None
     effect_size: float | None
@@ -80,7 +88,10 @@ class ComparisonResource(Resource):
 
     @classmethod
     def of(cls, row: Compared, reader: Reader, **given: Any) -> Self:
-        own = ("metric", "p_adjusted", "family_size", "is_clear", "sentence", "missing_sentence", "scope_sentence")
+        own = (
+            *("metric", "p_adjusted", "family_size", "is_clear", "margin"),
+            *("sentence", "same_sentence", "missing_sentence", "scope_sentence"),
+        )
         intervals = {name: getattr(row.comparison, name) for name in ("interval_a", "interval_b")}
         return super().of(
             row.comparison,
@@ -88,6 +99,9 @@ class ComparisonResource(Resource):
             a=row.a.pk,
             b=row.b.pk,
             regression=row.is_drop,
+            same=row.is_same,
+            low_same=row.edges.low_missing,
+            high_same=row.edges.high_missing,
             **{name: getattr(row, name) for name in own},
             **{name: each and Interval.of(each) for name, each in intervals.items()},
             **given,

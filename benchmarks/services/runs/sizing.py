@@ -19,7 +19,7 @@ from benchmarks.services.requests import StrictNumber, validated_by
 from benchmarks.services.runs.estimate import RunPlan, plan_of, tasks_of
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import run_of
-from benchmarks.statistics.planning import PairedDesign, SampleSize, detectable_difference, tasks_needed
+from benchmarks.statistics.planning import PairedDesign, SampleSize, detectable_difference, tasks_for_same, tasks_needed
 from benchmarks.statistics.subset import FEWEST
 
 DISCORDANCE = 0.3
@@ -72,7 +72,12 @@ class Sizing:
 class SizeQuestion(serializers.Serializer[Any]):
     """What a request for a size holds in addition to the run."""
 
-    to_see = StrictNumber(min_value=0.01, max_value=100, help_text="Smallest difference to detect, in points: 5")
+    to_see = StrictNumber(
+        required=False, min_value=0.01, max_value=100, help_text="Smallest difference to detect, in points: 5"
+    )
+    same_within = StrictNumber(
+        required=False, min_value=0.01, max_value=100, help_text="Instead: points within which two runs are the same"
+    )
     power = StrictNumber(default=0.8, help_text="Power")
     discordance = StrictNumber(
         required=False,
@@ -86,7 +91,8 @@ class SizeQuestion(serializers.Serializer[Any]):
 
 
 def size_run(data: Any) -> Sizing:
-    """Size a run so that it detects a true difference of ``to_see`` points to another run.
+    """Size a run so that it detects a true difference of ``to_see`` points to another run, or shows that it is the
+    same as another run ``same_within`` points if it is.
 
     ``data`` holds the request for the run and the fields of ``SizeQuestion``. Without ``discordance``, earlier runs on
     the dataset or a default give it; ``assuming`` says which. Raises ``InvalidRequest`` as ``start_run`` does, and for
@@ -94,7 +100,10 @@ def size_run(data: Any) -> Sizing:
     """
     run = dict(data) if isinstance(data, Mapping) else {}
     question = validated_by(SizeQuestion(data={name: run.pop(name) for name in SizeQuestion().fields if name in run}))
-    difference, discordance = question["to_see"] / 100, question.get("discordance")
+    asked = [name for name in ("to_see", "same_within") if name in question]
+    if len(asked) != 1:
+        raise InvalidRequest({"to_see": ["Set either to_see or same_within."]})
+    difference, discordance, is_same = question[asked[0]] / 100, question.get("discordance"), asked == ["same_within"]
     request = validated(run)
     named = list(tasks_of(request).values_list("cluster", flat=True))
     n_tasks = len(named)
@@ -102,7 +111,7 @@ def size_run(data: Any) -> Sizing:
     pilot = latest_pilot(request["dataset"], request["model"], request["metrics"][0]) if discordance is None else None
     if pilot is not None:
         # A run cannot gain more tasks than change, so the discordance is at least the difference.
-        expected = max(pilot.discordance, difference)
+        expected = pilot.discordance if is_same else max(pilot.discordance, difference)
     else:
         expected = DISCORDANCE if discordance is None else discordance
     try:
@@ -114,9 +123,9 @@ def size_run(data: Any) -> Sizing:
             cluster_correlation=question["correlation"] if clusters < n_tasks else 0.0,
             power=question["power"],
         )
-        size = tasks_needed(difference, design)
+        size = tasks_for_same(difference, design) if is_same else tasks_needed(difference, design)
     except ValueError as error:
-        raise InvalidRequest({"to_see": [f"{error}."]}) from None
+        raise InvalidRequest({asked[0]: [f"{error}."]}) from None
     detectable = detectable_difference(n_tasks, design)
     plan = plan_of({**request, "max_canvases": None})
     return Sizing(
@@ -126,7 +135,7 @@ def size_run(data: Any) -> Sizing:
         plan.times(size.tasks / n_tasks) if n_tasks else plan,
         n_tasks,
         detectable,
-        _needed(difference, design, size),
+        _needed(difference, design, size, is_same=is_same),
         _assumption(design, pilot, is_default=pilot is None and discordance is None),
         f"With the {plural(n_tasks, 'task')} of this request, "
         + (
@@ -197,14 +206,14 @@ def _scores(run: Run, metric: str) -> dict[str, float]:
     return dict(read_scores(run, metric, "content").scored.rows())
 
 
-def _needed(difference: float, design: PairedDesign, size: SampleSize) -> str:
+def _needed(difference: float, design: PairedDesign, size: SampleSize, *, is_same: bool) -> str:
     tasks = plural(size.tasks, "task")
     if design.tasks_per_cluster > 1:
         tasks += f" on {plural(size.clusters, 'canvas')}"
-    return (
-        f"To detect a difference of {points(difference)} points with {100 * design.power:g}% power, "
-        f"you need {tasks} with {plural(size.repeats, 'repeat')}."
-    )
+    goal = f"show that two equal runs are the same within {points(difference)} points"
+    if not is_same:
+        goal = f"detect a difference of {points(difference)} points"
+    return f"To {goal} with {100 * design.power:g}% power, you need {tasks} with {plural(size.repeats, 'repeat')}."
 
 
 def _assumption(design: PairedDesign, pilot: Pilot | None, *, is_default: bool) -> str:

@@ -10,7 +10,7 @@ from benchmarks.models import Dataset, Run, RunStatus
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.estimate import Load, duration_range, plan_run, seconds_for_answer
 from benchmarks.services.runs.sizing import size_run
-from benchmarks.statistics.planning import PairedDesign, Range, tasks_needed
+from benchmarks.statistics.planning import PairedDesign, Range, tasks_for_same, tasks_needed
 from codeforge.config import Limits, ModelConfig
 from tests.support.canvas_sets import make_canvas_set
 from tests.support.factories import MODEL, config_for, make_dataset
@@ -139,3 +139,13 @@ def test_what_cannot_be_is_refused(change: dict[str, float]) -> None:
     with pytest.raises(InvalidRequest) as refused:
         size_run({**ASKED, "to_see": 10, **change})
     assert list(refused.value.errors) == ["to_see"]
+
+
+def test_a_size_shows_that_two_equal_runs_are_the_same() -> None:
+    make_dataset(40)
+    sized = size_run({**ASKED, "same_within": 5, "discordance": 0.2})
+    assert sized.size == tasks_for_same(0.05, PairedDesign(discordance=0.2))
+    assert "show that two equal runs are the same within 5.0 points" in sized.needed
+    with pytest.raises(InvalidRequest) as refused:
+        size_run({**ASKED, "same_within": 5, "to_see": 5})
+    assert refused.value.errors == {"to_see": ["Set either to_see or same_within."]}

@@ -15,6 +15,7 @@ import numpy as np
 from tests.benches.statistics import (
     coverage,
     false_alarms,
+    margins,
     missing,
     people,
     preference,
@@ -54,6 +55,7 @@ BENCHES: dict[str, Bench] = {
     "Graded scores with rare zeros": coverage.rare_zeros,
     "Krippendorff's α of rare values": people.rare_values,
     "Mean ranks over datasets": rankings.ranks_over_datasets,
+    "The same within a margin": margins.same,
 }
 
 

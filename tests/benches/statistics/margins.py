@@ -1,0 +1,63 @@
+"""How often two runs are wrongly called the same at the margin's edge, and how often equal runs are found the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.statistics.margins import Edges, edges
+from tests.benches.statistics.report import share, table
+
+DRAWS = 2_000
+MARGIN = 0.05
+QUESTIONS = 6
+
+
+@dataclass(frozen=True)
+class Kind:
+    name: str
+    graded: bool = False
+    clustered: bool = False
+    repeats: int = 1
+    rare: bool = False
+    """The whole loss lies in a few tasks that drop to 0."""
+
+
+KINDS = (
+    Kind("0/1"),
+    Kind("0/1, 3 repeats", repeats=3),
+    Kind("0/1, canvases with 6 questions", clustered=True),
+    Kind("graded", graded=True),
+    Kind("graded, the loss in a few zeros", graded=True, rare=True),
+    Kind("graded, canvases with 6 questions", graded=True, clustered=True),
+)
+
+
+def drawn(random: np.random.Generator, kind: Kind, tasks: int, lift: float, *, level: float = 0.05) -> Edges:
+    """Two runs, B better by ``lift``, on the same tasks of all difficulties."""
+    base = random.uniform(0.35, 0.85, tasks)
+    groups = np.arange(tasks) // QUESTIONS
+    runs: list[Mapping[int, float]] = []
+    for gain in (0.0, lift):
+        rates = base + (0.0 if kind.rare else gain)
+        if kind.clustered:
+            rates = rates + random.uniform(-0.1, 0.1, groups[-1] + 1)[groups]
+        rates = np.clip(np.broadcast_to(rates, (kind.repeats, tasks)), 0.001, 0.999)
+        scores = random.beta(40 * rates, 40 * (1 - rates)) if kind.graded else random.binomial(1, rates)
+        means = scores.mean(axis=0)
+        if kind.rare and gain:
+            means = np.where(random.random(tasks) < -gain / 0.6, 0.0, means)  # 0.6 is the mean that is lost
+        runs.append(dict(enumerate(means.tolist())))
+    return edges(*runs, dict(enumerate(groups.tolist())) if kind.clustered else None, level=level)
+
+
+def same(random: np.random.Generator) -> Iterator[str]:
+    rows = []
+    for kind in KINDS:
+        for tasks in (60, 240, 960):
+            edge = [drawn(random, kind, tasks, -MARGIN).is_same(MARGIN) for _ in range(DRAWS)]
+            equal = [drawn(random, kind, tasks, 0.0).is_same(MARGIN) for _ in range(DRAWS // 4)]
+            rows.append([kind.name, tasks, share(float(np.mean(edge))), share(float(np.mean(equal)))])
+    yield table(["scores", "tasks", "same within 5 points, at a true 5", "same, at a true 0"], rows)
