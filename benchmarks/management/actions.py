@@ -27,7 +27,7 @@ from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.labels import reviewer_name
 from benchmarks.services.operations.schema import migrations_problem, schema_problem
 
-OK, MISSED, REFUSED, RUN_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
+OK, MISSED, REFUSED, RUN_FAILED, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 """Exit codes."""
 POSITIONAL = "dataset"
 

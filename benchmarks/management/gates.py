@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.analysis.comparisons import Compared, compared_runs
-from benchmarks.management.actions import MISSED, OK, RUN_FAILED
+from benchmarks.analysis.comparisons import Compared, common_metrics, compared_runs
+from benchmarks.analysis.score_table import edges_of, task_scores
+from benchmarks.management.actions import MISSED, OK, RUN_FAILED, UNDECIDED
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, TERMINAL, Run
+from benchmarks.presentation.comparisons import gate_sentence
 from benchmarks.presentation.labels import run_status
-from benchmarks.presentation.numbers import number, percent, plural
+from benchmarks.presentation.numbers import number, percent, plural, points
 from benchmarks.presentation.sentences import if_missing, n_of_expected
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.services.errors import InvalidRequest
+from benchmarks.statistics.margins import LEVEL, NIGHTS, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,8 @@ class Gate:
     name: str
     met: bool
     words: str
+    undecided: bool = False
+    """Not met only because the data cannot tell"""
 
 
 def read_thresholds(texts: Sequence[str], metrics: Sequence[str]) -> dict[str, float]:
@@ -106,8 +111,28 @@ def regression_gates(comparisons: Sequence[Compared]) -> list[Gate]:
     return [Gate(f"no regression in {each.metric}", not each.is_drop, each.change_sentence) for each in comparisons]
 
 
+def margin_gates(earlier_id: int, run_id: int, margin: float, *, nightly: bool = False) -> list[Gate]:
+    """Whether the run is no worse than the earlier one by the margin, on the headline of the earlier one.
+
+    With ``nightly``, the bound that calls it worse is that of one night of a series of ``NIGHTS``.
+    """
+    runs = runs_to_compare([earlier_id, run_id])
+    metric = next(iter(common_metrics(runs)), "")
+    if len(runs) < 2 or not metric:
+        words = "The runs share no score from 0 to 1."
+        return [Gate(f"not worse by {points(margin)} points", False, words, undecided=True)]
+    earlier, later = (task_scores(run, metric) for run in runs)
+    found = edges_of(earlier, later, LEVEL, LEVEL / NIGHTS if nightly else LEVEL)
+    verdict = found.verdict(margin)
+    words = gate_sentence(found, margin, f"run {earlier_id}", f"run {run_id}")
+    undecided = verdict in (Verdict.UNDECIDED, Verdict.MISSING)
+    return [Gate(f"{metric} not worse by {points(margin)} points", verdict is Verdict.PASS, words, undecided=undecided)]
+
+
 def exit_code(ending: Gate, others: Sequence[Gate]) -> int:
-    """A run that failed or has too many errors comes before a missed requirement, because its numbers lack results."""
+    """A run that failed or has too many errors comes before a missed requirement, because its numbers lack results. A
+    missed requirement comes before one that the data cannot tell."""
     if not ending.met:
         return RUN_FAILED
-    return OK if all(gate.met for gate in others) else MISSED
+    missed = [gate for gate in others if not gate.met]
+    return OK if not missed else UNDECIDED if all(gate.undecided for gate in missed) else MISSED

@@ -75,10 +75,14 @@ def markdown(run: Run, gates: Sequence[Gate] = (), comparisons: Sequence[Compare
         lines += ["", f"> {_one_line(run.error_message)}"]
     if gates:
         lines += ["", "| requirement | met | |", "|---|---|---|"]
-        lines += [f"| {gate.name} | {'yes' if gate.met else '**no**'} | {_one_line(gate.words)} |" for gate in gates]
+        lines += [f"| {gate.name} | {_met(gate)} | {_one_line(gate.words)} |" for gate in gates]
     if comparisons:
         lines += ["", *(f"- {each.metric}: {_one_line(each.change_sentence)}" for each in comparisons)]
     return "\n".join(lines) + "\n"
+
+
+def _met(gate: Gate) -> str:
+    return "yes" if gate.met else "undecided" if gate.undecided else "**no**"
 
 
 def _one_line(text: str) -> str:
@@ -149,7 +153,7 @@ def _write_result(xml: XMLGenerator, run: Run, result: Any) -> None:
 def _write_gate(xml: XMLGenerator, gate: Gate) -> None:
     with _element(xml, "testcase", classname="requirements", name=gate.name):
         if not gate.met:
-            with _element(xml, "failure", type="requirement", message=gate.words):
+            with _element(xml, "failure", type="undecided" if gate.undecided else "requirement", message=gate.words):
                 pass
 
 

@@ -32,6 +32,7 @@ from benchmarks.queries.contamination import contamination_check
 from benchmarks.queries.resources.plans import Plan
 from benchmarks.queries.resources.runs import RunResource
 from benchmarks.queries.runs import run_detail
+from benchmarks.services.comparisons import read_margin
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs import control
 from benchmarks.services.runs.requests import validated
@@ -52,6 +53,12 @@ REQUIREMENTS = group(
     ),
     argument("--allow-errors", "N", "exit with 3 only if more results have errors", type=int, default=0),
     argument("--compare-to", "RUN", "compare with an earlier run on shared tasks", type=int),
+    argument(
+        "--margin",
+        "POINTS",
+        "exit with 1 if the run is worse than --compare-to by more points, with 4 if the data cannot tell",
+    ),
+    switch("--nightly", "with --margin: one of a series; an unchanged system fails with at most 5% in 100 nights"),
     switch("--fail-on-regression", "exit with 1 if a metric is significantly worse than in --compare-to (paired test)"),
 )
 REPORTS = group(
@@ -92,6 +99,26 @@ class RunningCommand(DeletingCommand):
         if follow and shown.status in LIVE:
             return self._follow_and_judge(shown, **options)
         return self._judge(shown, **options)
+
+    @action(
+        "Check whether a run is no worse than another one by a margin.",
+        RUN,
+        argument("--against", "RUN", "the earlier run", type=int, required=True),
+        argument("--margin", "POINTS", "by default 2"),
+        switch("--nightly", "one of a series; an unchanged system fails with at most 5% in 100 nights"),
+        *REPORTS,
+    )
+    def gate(self, run: int, *, against: int, margin: str | None, **options: Any) -> int:
+        judged = find_run(run)
+        points = "2" if margin is None else margin
+        chosen: dict[str, Any] = {
+            "fail_under": [],
+            "allow_errors": judged.errors,
+            "compare_to": against,
+            "fail_on_regression": False,
+        }
+        _check_requirements(judged.all_metrics, {**chosen, "margin": points, "nightly": options["nightly"]})
+        return self._judge(judged, **chosen, margin=points, **options)
 
     @action(
         "Score the stored answers of a run again, as a run of its own. Its model is not asked.",
@@ -151,6 +178,8 @@ class RunningCommand(DeletingCommand):
         allow_errors: int,
         compare_to: int | None,
         fail_on_regression: bool,
+        margin: str | None,
+        nightly: bool,
         as_json: bool,
         junit: Path | None,
         markdown: Path | None,
@@ -159,6 +188,8 @@ class RunningCommand(DeletingCommand):
         """Print the run, check the requirements, and write the reports."""
         comparisons = gates.compare_with(compare_to, run.pk) if compare_to is not None else []
         others = gates.threshold_gates(run, gates.read_thresholds(fail_under, run.all_metrics))
+        if margin is not None and compare_to is not None:
+            others += gates.margin_gates(compare_to, run.pk, read_margin(margin), nightly=nightly)
         if fail_on_regression:
             others += gates.regression_gates(comparisons)
         ending = gates.ending_gate(run, allow_errors)
@@ -186,7 +217,8 @@ class RunningCommand(DeletingCommand):
             if compared.change_sentence not in in_requirements:
                 self.stdout.write(f"{compared.metric}: {compared.change_sentence}")
         for gate in requirements:
-            text = f"{'passed' if gate.met else 'failed'}: {gate.name} ({gate.words})"
+            how = "passed" if gate.met else "undecided" if gate.undecided else "failed"
+            text = f"{how}: {gate.name} ({gate.words})"
             self.print_outcome(text, errors=not gate.met)
 
     def print_queued(self, run: Run, as_json: bool) -> None:
@@ -197,8 +229,13 @@ class RunningCommand(DeletingCommand):
 def _check_requirements(metrics: Sequence[str], options: Mapping[str, Any]) -> None:
     """Raise ``InvalidRequest`` for requirements that a run with these metrics cannot be checked against."""
     gates.read_thresholds(options["fail_under"], metrics)
+    read_margin(options["margin"])
+    if options["nightly"] and options["margin"] is None:
+        raise InvalidRequest({"nightly": ["Set --margin POINTS, too."]})
     if options["compare_to"] is not None:
         gates.earlier_run(options["compare_to"], metrics)
+    elif options["margin"] is not None:
+        raise InvalidRequest({"margin": ["Name the earlier run with --compare-to RUN."]})
     elif options["fail_on_regression"]:
         raise InvalidRequest({"fail_on_regression": ["Name the earlier run with --compare-to RUN."]})
 

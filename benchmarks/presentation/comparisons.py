@@ -12,6 +12,7 @@ from benchmarks.presentation.numbers import interval, n_of, number, p_words, plu
 from benchmarks.presentation.ranks import Mark, against, effortless, is_below, listed, tied_names
 from benchmarks.statistics.contamination import Contamination
 from benchmarks.statistics.margins import Edges
+from benchmarks.statistics.margins import Verdict as GateVerdict
 from benchmarks.statistics.paired import Comparison
 from benchmarks.statistics.ranking import Verdict
 from benchmarks.statistics.spread import are_equal
@@ -111,6 +112,26 @@ def same_sentence(edges: Edges, margin: float, a: str = "A", b: str = "B", *, fa
     if edges.would_be_same(margin):
         return f"By the scored tasks alone they would be the same {within} {bounds}, but the missing scores prevent it."
     return f"They are not shown to be the same {within} {bounds}."
+
+
+def gate_sentence(edges: Edges, margin: float, a: str, b: str) -> str:
+    """The verdict of a gate on run ``b`` against run ``a``, with its bounds and what would decide it."""
+    if edges.difference is None or edges.low is None or edges.high is None:
+        return f"Undecided: {a} and {b} share no task with scores in both."
+    on = n_of(edges.n, edges.n + edges.n_missing)
+    found = f"{b} minus {a}: {points(edges.difference)} points, {points(edges.low)} to {points(edges.high)}"
+    found += f", on {on} shared tasks"
+    verdict = edges.verdict(margin)
+    if verdict is GateVerdict.PASS:
+        return f"Not worse by {points(margin)} points ({found})."
+    if verdict is GateVerdict.WORSE:
+        return f"Worse by more than {points(margin)} points ({found})."
+    if verdict is GateVerdict.MISSING:
+        return f"Undecided: the missing scores prevent it ({found})."
+    more = edges.more_tasks(margin)
+    if more is None:
+        return f"Undecided: the difference is at the margin, which no number of tasks can decide ({found})."
+    return f"Undecided: {plural(more, 'more task')} needed, if the difference stays as it is ({found})."
 
 
 def contamination_sentence(check: Contamination) -> str:

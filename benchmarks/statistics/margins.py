@@ -26,6 +26,9 @@ MARGIN = 0.02
 """The margin if the reader chooses none: 2 points."""
 LEVEL = 0.05
 """The chance that a bound is wrong, on its side."""
+NIGHTS = 100
+"""The length of a series in which an unchanged system is called worse with at most ``LEVEL``, however the nights depend
+on each other: each night has its share of the level (Bonferroni)."""
 MOST_TASKS = 1_000_000
 """More tasks than that are no plan."""
 

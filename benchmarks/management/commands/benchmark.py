@@ -2,7 +2,7 @@
 
 Exit codes: 0 success; 1 a requirement was not met (``--fail-under``, ``--fail-on-regression``) or prompts differ
 (``verify``); 2 request refused or invalid usage; 3 the run failed, was stopped, or has more errors than
-``--allow-errors``; 130 interrupted.
+``--allow-errors``; 4 a gate is undecided; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from benchmarks.services.runs.sizing import size_run
 
 EXIT_CODES = (
     "Exit codes: 0 success; 1 a requirement was not met or prompts differ; 2 request refused or invalid usage; "
-    "3 the run failed, was stopped, or has too many errors; 130 interrupted."
+    "3 the run failed, was stopped, or has too many errors; 4 a gate is undecided; 130 interrupted."
 )
 SIZING = {
     "power": "power, by default 0.8",

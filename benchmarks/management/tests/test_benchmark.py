@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.management import following, running
 from benchmarks.management.commands.benchmark import Command
-from benchmarks.models import Run, RunStatus, Task
+from benchmarks.models import Run, RunStatus, Score, Task
 from benchmarks.presentation.numbers import interval, score
 from benchmarks.queries.contamination import contamination_check
 from benchmarks.services.runs.requests import RunRequest
@@ -502,3 +502,41 @@ def test_what_cannot_be_compared_is_refused(arguments: tuple[object, ...], words
     code, output = run("compare", *(made.get(one, one) for one in arguments))
     assert code == 2
     assert words in output
+
+
+def test_a_gate_passes_fails_or_says_what_would_decide_it(endpoint: Endpoint) -> None:
+    endpoint(always_right)
+    dataset = make_dataset(30)
+    good, same = make_run(dataset), make_run(dataset)
+    for each in (good, same):
+        work_on_run_once(each.pk)
+    endpoint(lambda asked: "wrong")
+    bad = make_run(dataset)
+    work_on_run_once(bad.pk)
+    code, output = run("gate", same.pk, "--against", good.pk, "--margin", 20)
+    assert (code, "passed: exact_match not worse by 20.0 points" in output) == (0, True)
+    code, output = run("gate", bad.pk, "--against", good.pk, "--margin", 20, "--nightly")
+    assert (code, "Worse by more than 20.0 points" in output) == (1, True)
+    code, output = run("gate", same.pk, "--against", good.pk)
+    assert (code, "more tasks needed" in output) == (4, True)
+    assert run("gate", same.pk, "--against", good.pk, "--margin", 0)[0] == 2
+    assert run("gate", same.pk, "--against", 999)[0] == 2
+
+
+def test_an_answer_that_loses_its_verdict_passes_no_gate(endpoint: Endpoint) -> None:
+    endpoint(always_right)
+    dataset = make_dataset(30)
+    good, attacker = make_run(dataset), make_run(dataset)
+    for each in (good, attacker):
+        work_on_run_once(each.pk)
+    hidden = attacker.results.order_by("position")[:10].values_list("pk", flat=True)
+    Score.objects.filter(result__in=list(hidden)).update(value=None, status=Score.Status.METRIC_ERROR)
+    code, output = run("gate", attacker.pk, "--against", good.pk, "--margin", 20)
+    assert (code, "the missing scores prevent it" in output) == (4, True)
+
+
+def test_a_margin_without_an_earlier_run_is_refused(endpoint: Endpoint) -> None:
+    endpoint()
+    make_dataset(1)
+    assert run("run", *SUMS, "--margin", 2)[0] == 2
+    assert not Run.objects.exists()
