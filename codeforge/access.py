@@ -21,12 +21,12 @@ from benchmarks.services.access import READ_REFUSAL, may_read
 
 OPEN_ROUTES = frozenset(
     {
-        *("login", "logout", "frontend:theme", "frontend:shared-run", "frontend:charts-script"),
+        *("login", "logout", "frontend:theme", "frontend:shared", "frontend:charts-script"),
         "frontend:set-password",
         *("oidc", "oidc_authentication_callback"),
     }
 )
-"""Pages for everybody: the login, the choice of theme, a run shared by a signed link, a script without data, and a
+"""Pages for everybody: the login, the choice of theme, a page shared by a signed link, a script without data, and a
 password set by a signed link."""
 
 

@@ -71,7 +71,7 @@ SETTINGS = (
     Place(
         "Share links",
         "share-links",
-        "Reports that anyone with the link can read.",
+        "Pages that anyone with the link can read.",
         ("benchmarks.launch_run",),
     ),
     Place(

@@ -31,10 +31,12 @@ from frontend.views import (
     runs,
     search,
     selected_runs,
+    share_links,
     statistics,
     task_analysis,
 )
-from frontend.views.settings import hub, imports, members, schedules, share_links, tokens, webhooks
+from frontend.views.settings import hub, imports, members, schedules, tokens, webhooks
+from frontend.views.settings import share_links as share_link_list
 
 app_name = "frontend"
 
@@ -108,9 +110,9 @@ urlpatterns = [
     path("runs/<key:pk>/charts/<str:name>.<str:form>", runs.chart, name="run-chart"),
     path("runs/<key:pk>/thresholds/<str:name>.<str:form>", statistics.threshold_chart, name="threshold-chart"),
     path("runs/<key:pk>/export.<str:form>", exports.export, name="run-export"),
-    path("runs/<key:pk>/share/", exports.share, name="share"),
-    path("runs/<key:pk>/revoke-links/", exports.revoke_links, name="revoke-links"),
-    path("shared/<str:key>/", exports.shared_run, name="shared-run"),
+    path("share/", share_links.share, name="share"),
+    path("share/<key:pk>/revoke/", share_links.revoke, name="revoke-link"),
+    path("shared/<str:key>/", share_links.shared, name="shared"),
     path("runs/<key:pk>/surface/", runs.surface, name="surface"),
     path("runs/<key:pk>/surface/<str:metric>/<str:name>.<str:form>", runs.surface_chart, name="surface-chart"),
     path("runs/<key:run_pk>/results/<key:pk>/", results.result, name="result"),
@@ -177,7 +179,7 @@ urlpatterns = [
     path("settings/webhooks/<slug:name>/delete/", webhooks.delete, name="delete-webhook"),
     path("settings/webhooks/<slug:name>/test/", webhooks.test, name="test-webhook"),
     path("settings/webhooks/<slug:name>/<uuid:delivery>/send/", webhooks.send, name="send-delivery"),
-    path("settings/share-links/", share_links.share_links, name="share-links"),
+    path("settings/share-links/", share_link_list.share_links, name="share-links"),
     path("settings/imports/", imports.import_runs, name="import-runs"),
     path("settings/imports/<key:pk>/delete/", imports.delete_pushed, name="delete-pushed-run"),
     path("settings/members/", members.member_list, name="members"),

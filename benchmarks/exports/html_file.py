@@ -11,6 +11,7 @@ from benchmarks.exports.rows import ResultRow
 from benchmarks.presentation.labels import metric_title, result_label
 from benchmarks.presentation.numbers import MISSING
 from benchmarks.presentation.sentences import score_with_status
+from benchmarks.presentation.texts import visible
 
 TEXT_LENGTH = 2_000
 """Characters of a long text in the report. JSON Lines has the whole text."""
@@ -40,6 +41,7 @@ h2 { margin: 40px 0 12px; font-size: 18px }
 .mark.partial::before { content: "◐ "; color: var(--partial) }
 .mark:is(.answered, .pending)::before { content: "○ "; color: var(--soft) }
 .mark:is(.provider_error, .judge_error, .metric_error, .cancelled)::before { content: "□ "; color: var(--error) }
+.scroll { overflow-x: auto; margin-bottom: 12px } .scroll td { min-width: 88px }
 table { width: 100%; border-collapse: collapse }
 th, td { padding: 6px 12px 6px 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
 th { color: var(--soft); font-size: 13px; font-weight: 500 }
@@ -85,15 +87,7 @@ class Head:
 
 def html_pieces(head: Head, rows: Iterable[ResultRow], metrics: Sequence[str]) -> Iterator[str]:
     """The report from its first to its last line, one piece per result: as the page of a run, the verdict first."""
-    title = escape(head.title)
-    yield (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title} – CodeForge Benchmarks</title><style>{STYLE}</style></head><body>\n"
-        '<header class="brand"><strong>CodeForge</strong> Benchmarks</header>\n'
-        f'<main><h1>{title}</h1>\n<p class="lead">{escape(head.lead)}</p>\n'
-    )
+    yield _opening(head.title, head.lead)
     means = (f"<p>{escape(name)}<strong>{escape(mean)}</strong>{escape(words)}</p>" for name, mean, words in head.means)
     outcomes = (f'<li class="mark {escape(name)}">{escape(label)}</li>' for name, label in head.outcomes)
     yield f'<section class="verdict">{"".join(means)}</section>\n<ul class="outcomes">{"".join(outcomes)}</ul>\n'
@@ -107,9 +101,7 @@ def html_pieces(head: Head, rows: Iterable[ResultRow], metrics: Sequence[str]) -
         yield f'<th class="number">Results</th></tr></thead><tbody>{"".join(lines)}</tbody></table>\n'
     if head.images:
         yield "<h2>Scores by group</h2>\n"
-    for name, image in head.images:
-        data = base64.b64encode(image.encode()).decode()
-        yield f'<figure><img alt="{escape(name)}" src="data:image/svg+xml;base64,{data}"></figure>\n'
+    yield from _figures(head.images)
     columns = ("Task", "Outcome", *map(metric_title, metrics), "Input", "Expected", "Answer")
     yield '<h2>Results</h2>\n<table class="results"><thead><tr>'
     yield "".join(f"<th>{escape(name)}</th>" for name in columns) + "</tr></thead><tbody>\n"
@@ -118,6 +110,57 @@ def html_pieces(head: Head, rows: Iterable[ResultRow], metrics: Sequence[str]) -
     facts = (f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in head.facts)
     yield f'</tbody></table>\n<h2>Run details</h2>\n<table class="facts"><tbody>{"".join(facts)}</tbody></table>\n'
     yield "</main></body></html>\n"
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A table in words: ``heads`` of its columns, and for each row as many cells."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def tables_html(
+    title: str,
+    lead: str,
+    sentences: Sequence[str],
+    tables: Sequence[TextTable],
+    *,
+    notes: Sequence[str] = (),
+    images: Sequence[tuple[str, str]] = (),
+) -> str:
+    """A page of statements, tables and charts: what can be said first. ``images`` are as in ``Head``."""
+    said = "".join(f"<li>{escape(visible(sentence))}</li>" for sentence in sentences)
+    parts = [_opening(visible(title), visible(lead)), f"<ul>{said}</ul>\n" if said else ""]
+    for table in tables:
+        heads = "".join(f'<th scope="col">{escape(visible(head))}</th>' for head in table.heads)
+        rows = ("".join(f"<td>{escape(visible(cell))}</td>" for cell in row) for row in table.rows)
+        body = "".join(f"<tr>{row}</tr>\n" for row in rows)
+        parts.append(
+            f'<h2>{escape(visible(table.title))}</h2>\n<div class="scroll"><table><thead><tr>{heads}</tr></thead>'
+            f"<tbody>\n{body}</tbody></table></div>\n"
+        )
+    parts += (f'<p class="lead">{escape(visible(note))}</p>\n' for note in notes)
+    return "".join((*parts, *_figures(images), "</main></body></html>\n"))
+
+
+def _opening(title: str, lead: str) -> str:
+    title = escape(title)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title} – CodeForge Benchmarks</title><style>{STYLE}</style></head><body>\n"
+        '<header class="brand"><strong>CodeForge</strong> Benchmarks</header>\n'
+        f'<main><h1>{title}</h1>\n<p class="lead">{escape(lead)}</p>\n'
+    )
+
+
+def _figures(images: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for name, image in images:
+        data = base64.b64encode(image.encode()).decode()
+        yield f'<figure><img alt="{escape(name)}" src="data:image/svg+xml;base64,{data}"></figure>\n'
 
 
 def _row(row: ResultRow, columns: Sequence[str], metrics: Sequence[str]) -> str:

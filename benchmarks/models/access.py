@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qsl
+
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 
 class ApiToken(models.Model):
@@ -55,6 +58,45 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} of {self.subject}"
+
+
+class ShareLink(models.Model):
+    """A page that a signed link shows to people without an account, until it expires or is revoked."""
+
+    class Kind(models.TextChoices):
+        RUN = "run"
+        EXPERIMENT = "experiment"
+        COMPARISON = "comparison"
+        LEADERBOARD = "leaderboard"
+
+    kind = models.CharField(max_length=20, choices=Kind.choices)
+    query = models.TextField(help_text="What it shows, as in an address: run=12")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(db_index=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        asked = self.asked
+        if self.kind == self.Kind.COMPARISON:
+            return f"comparison of runs {asked['runs'].replace(',', ', ')}"
+        if self.kind == self.Kind.LEADERBOARD:
+            return f"leaderboard of {asked['dataset']}"
+        return f"{self.kind} {asked[self.kind]}"
+
+    @classmethod
+    def valid(cls) -> models.QuerySet[ShareLink]:
+        return cls.objects.filter(revoked_at=None, expires_at__gt=timezone.now())
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """``query`` by name."""
+        return dict(parse_qsl(self.query))
 
 
 class IdempotencyKey(models.Model):

@@ -43,8 +43,6 @@ class Run(RunRequest, RunLineage, RunProgress, RunNumbers):
         null=True, blank=True, help_text="When the texts of its results were deleted"
     )
     texts_left = models.BooleanField(default=False, help_text="Deleting them has started and not finished")
-    shared_since = models.DateTimeField(null=True, blank=True, help_text="Share links made since then are valid")
-    shared_until = models.DateTimeField(null=True, blank=True, help_text="End of the last share link")
 
     class Meta:
         ordering = ("-id",)

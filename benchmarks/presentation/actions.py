@@ -116,7 +116,7 @@ ACTIONS = {
         "Leave them out after it ends.",
     ),
     "export": Action("Export"),
-    "share": Action("Create share link"),
+    "share": Action("Share"),
     "delete": Action("Delete run", "Run {run} deleted.", TERMINAL | {"paused"}, "Cancel the run before you delete it."),
 }
 """Name → action, in the order in which they are offered."""

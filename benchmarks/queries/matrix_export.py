@@ -49,10 +49,11 @@ def matrix_file(
         raise Run.DoesNotExist("There are no runs to export.")
     if problems := unknown_choices(members, metric, dataset):
         raise UnknownChoice(problems)
-    return _WRITERS[form][1](_table(matrix(members, metric, dataset, facet), title)), f"{name}.{form}"
+    return _WRITERS[form][1](matrix_table(matrix(members, metric, dataset, facet), title)), f"{name}.{form}"
 
 
-def _table(grid: Matrix, title: str) -> MatrixTable:
+def matrix_table(grid: Matrix, title: str) -> MatrixTable:
+    """The matrix in words and as rows of the API."""
     levels = [cell.level for row in grid.rows for cell in row.cells if cell is not None]
     return MatrixTable(
         title=title,

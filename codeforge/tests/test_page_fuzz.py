@@ -22,6 +22,7 @@ from benchmarks.models import Experiment, Run, RunKind, Task, WebhookDelivery
 from benchmarks.services.access import assign_group
 from benchmarks.services.preferences import start_preference
 from benchmarks.services.reviews.queues import create_review, start_labeling
+from benchmarks.services.share_links import FIELDS
 from codeforge.config import parse_config
 from codeforge.tests.fuzzing.hostile import Variant, variant
 from codeforge.tests.fuzzing.reading import Form, pages_of
@@ -159,7 +160,12 @@ def unlinked() -> list[Form]:
         Form("GET", reverse("frontend:calibration-progress", args=(calibration.pk,))),
         Form("GET", reverse("frontend:judge-agreement"), {"judge": ["loop/judge"], "metric": ["correctness"]}),
         Form("GET", reverse("frontend:judge-agreement-chart", kwargs=picture), {"judge": ["loop/judge"]}),
-        Form("GET", reverse("frontend:shared-run", args=("key",))),
+        Form("GET", reverse("frontend:shared", args=("key",))),
+        Form(
+            "POST",
+            reverse("frontend:share"),
+            {"kind": [*FIELDS], "query": [f"run={run.pk}", "runs=1,2&metric=", "dataset=a&version=1"]},
+        ),
         Form("GET", reverse("frontend:set-password", args=("MQ", "key"))),
         Form("POST", reverse("frontend:send-delivery", args=("ops", WebhookDelivery.objects.get().pk))),
         *(Form("POST", reverse(f"frontend:{name}-webhook", args=("page",))) for name in ("renew", "delete")),
@@ -167,7 +173,7 @@ def unlinked() -> list[Form]:
         Form("POST", reverse("frontend:provider-key"), {"provider": ["loop"], "key": ["a key"]}),
         Form("POST", reverse("frontend:provider-address"), {"provider": ["loop"], "address": ["http://127.0.0.1:9"]}),
         Form("POST", reverse("frontend:model-price"), {"model": ["loop/m"], "input": ["1"], "output": ["2"]}),
-        Form("POST", reverse("frontend:revoke-links", args=(run.pk,))),
+        Form("POST", reverse("frontend:revoke-link", args=(1,))),
         Form("POST", reverse("frontend:delete-pushed-run", args=(1,))),
     ]
 

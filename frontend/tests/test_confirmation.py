@@ -6,6 +6,8 @@ import pytest
 from django.test import Client
 
 from benchmarks.models import Experiment, Run
+from benchmarks.queries.access import share_links
+from benchmarks.services.share_links import share
 from frontend.tests.calibrations import make_calibration
 from tests.support.page_factories import make_scored_run
 
@@ -15,9 +17,9 @@ pytestmark = pytest.mark.django_db
 def test_nothing_is_deleted_or_revoked_before_its_question_is_answered(client: Client) -> None:
     run, calibration = make_scored_run(values=(1.0, 0.0)), make_calibration()
     experiment = Experiment.objects.create(name="<b>Prompts</b>", request={})
-    client.post(f"/runs/{run.pk}/share/")
+    link = share("run", {"run": str(run.pk)})
     cases = (
-        (f"/runs/{run.pk}/revoke-links/", f"Revoke all share links of run {run.pk}?"),
+        (f"/share/{link.pk}/revoke/", f"Revoke the share link of run {run.pk}?"),
         (f"/runs/{run.pk}/do/delete/", f"Delete run {run.pk} and its 2 results?"),
         (f"/judges/{calibration.pk}/do/delete/", f"Delete calibration {calibration.pk} and its "),
         (f"/experiments/{experiment.pk}/do/delete/", "Delete experiment &lt;b&gt;Prompts&lt;/b&gt;?"),
@@ -28,7 +30,7 @@ def test_nothing_is_deleted_or_revoked_before_its_question_is_answered(client: C
             assert f"<h1>{question}" in html, address
             assert f'<form method="post" action="{address}"' in html, address
             assert "<i>" not in html, address
-    assert {*Run.objects.filter(shared_since__isnull=False)} == {run}
+    assert [*share_links()] == [link]
     assert (Run.objects.count(), Experiment.objects.count()) == (2, 1)
     for address, question in cases:
         assert client.post(address, {"confirmed": "yes"}).status_code == 302, question

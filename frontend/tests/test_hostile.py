@@ -59,7 +59,7 @@ NOT_READ = {
     "review-export": "see the tests of reviews",
     "edit-run": "takes a form",
     "share": "takes a form",
-    "revoke-links": "takes a form",
+    "revoke-link": "takes a form",
     "new-calibration": "takes a form",
     "preference-action": "takes a form",
     "new-canvas-set": "takes a form",
@@ -90,7 +90,7 @@ NOT_READ = {
     "delete-pushed-run": "takes a form",
     "run-export": "see the exports",
     "matrix-export": "see the exports",
-    "shared-run": "see the exports",
+    "shared": "see the share links",
 }
 EXPORTS = ("csv", "jsonl", "html", "scores.csv")
 

@@ -14,8 +14,8 @@ from django.utils import timezone
 from benchmarks.models import RunStatus, ScheduledRun, WebhookDelivery
 from benchmarks.services.access import create_token
 from benchmarks.services.members import add_member
-from benchmarks.services.runs.exports import share_run
 from benchmarks.services.schedules import save_schedule
+from benchmarks.services.share_links import share
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_canvas_set, make_scored_run, random_values
 
@@ -113,7 +113,7 @@ def test_the_settings_cost_the_same_for_more_rows(client: Client) -> None:
             request = {"dataset": dataset.slug, "model": "baseline/reference", "metrics": ["contains"]}
             schedule = save_schedule(name, "03:00", request)
             ScheduledRun.objects.create(schedule=schedule, run=run, due_at=timezone.now())
-            share_run(run)
+            share("run", {"run": str(run.pk)})
             account = add_member(f"member-{name}", "viewer")
             create_token(account, name, ["read"])
             WebhookDelivery.objects.create(run=run, address="ops", event="run.failed", next_attempt_at=timezone.now())

@@ -27,6 +27,7 @@ from benchmarks.models import (
     Run,
     RunStatus,
     Schedule,
+    ShareLink,
     Webhook,
     WebhookDelivery,
 )
@@ -373,22 +374,23 @@ def test_share_links_are_listed_with_their_author_copied_and_revoked(production:
     first, second, former = (make_scored_run(model=f"a/model-{number}") for number in range(3))
     _, ada = member("runner", "ada")
     _, ben = member("editor", "ben")
-    assert "No report is shared." in page(ada, "/settings/share-links/")
-    told = page(ada, f"/runs/{first.pk}/share/", {})
-    page(ben, f"/runs/{second.pk}/share/", {})
-    page(ben, f"/runs/{former.pk}/share/", {})
-    Run.objects.filter(pk=former.pk).update(shared_until=timezone.now() - timedelta(seconds=1))
+    assert "No page is shared." in page(ada, "/settings/share-links/")
+    told = page(ada, "/share/", {"kind": "run", "query": f"run={first.pk}"})
+    page(ben, "/share/", {"kind": "run", "query": f"run={second.pk}"})
+    page(ben, "/share/", {"kind": "run", "query": f"run={former.pk}"})
+    ShareLink.objects.filter(query=f"run={former.pk}").update(expires_at=timezone.now() - timedelta(seconds=1))
     html = page(ben, "/settings/share-links/")
     links = dict(re.findall(r'id="link-(\d+)" class="mono" value="http://testserver(/shared/[^"]+)"', html))
-    assert {int(pk) for pk in links} == {first.pk, second.pk}
+    link = ShareLink.objects.get(query=f"run={first.pk}")
+    assert {int(pk) for pk in links} == {link.pk, ShareLink.objects.get(query=f"run={second.pk}").pk}
     assert "> ada <" in html.replace(">ada<", "> ada <")
-    assert links[str(first.pk)] in told, "it is the link that was shown when it was created"
-    assert f'value="http://testserver{links[str(first.pk)]}"' in page(ada, f"/runs/{first.pk}/")
+    assert links[str(link.pk)] in told, "it is the link that was shown when it was created"
+    assert f'value="http://testserver{links[str(link.pk)]}"' in page(ada, f"/runs/{first.pk}/")
     assert [Client().get(link).status_code for link in links.values()] == [200, 200]
     sent = {"back": "links", "confirmed": "yes"}
-    response = ben.post(f"/runs/{first.pk}/revoke-links/", sent)
+    response = ben.post(f"/share/{link.pk}/revoke/", sent)
     assert response.headers["Location"] == "/settings/share-links/"
-    assert Client().get(links[str(first.pk)]).status_code == 404
+    assert Client().get(links[str(link.pk)]).status_code == 404
     assert f"/runs/{first.pk}/" not in page(ben, "/settings/share-links/")
 
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmarks.analysis.comparisons import Compared, breakdown, common_metrics, compared_runs, labels
-from benchmarks.models import Run
+from benchmarks.models import Run, ShareLink
 from benchmarks.queries import compare as reads
 from benchmarks.queries.judge_words import measured
 from benchmarks.queries.runs import baseline_first
@@ -22,6 +22,7 @@ from benchmarks.services.access import may_launch
 from frontend import charts, params
 from frontend.chart_parts import Chart
 from frontend.matrix import matrix_charts, matrix_context, versus
+from frontend.sharing import shared_or_shareable
 from frontend.task_grid import grid_context
 from frontend.view_models import MetricRow, metric_row
 from frontend.views.shared import chart_response, placed
@@ -88,6 +89,7 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
         "elsewhere": _by_metric(pair for pair in pairs if pair.metric != metric),
         "tasks_url": reverse("frontend:compare-tasks"),
         "query": f"?{_query(chosen, metric=metric)}",
+        "share": shared_or_shareable(request, ShareLink.Kind.COMPARISON, _shared(request, chosen, metric)),
     }
     if len(chosen) == 2:
         context |= _pair(request, chosen[0], chosen[1], metric)
@@ -137,6 +139,14 @@ def _chosen(request: HttpRequest) -> list[Run]:
 
 def _query(chosen: Sequence[Run], **more: str) -> str:
     return urlencode({"runs": ",".join(str(run.pk) for run in chosen), **more})
+
+
+def _shared(request: HttpRequest, chosen: Sequence[Run], metric: str) -> dict[str, str]:
+    """What a link to the comparison says. More runs than are compared are all named, so that sharing refuses them."""
+    asked = params.run_ids(request.GET)
+    ids = asked if len(asked) > MOST_RUNS else [run.pk for run in chosen]
+    shown = {name: params.text(request.GET, name) for name in ("dataset", "columns")}
+    return {"runs": ",".join(map(str, ids)), "metric": metric, **shown}
 
 
 def _by_metric(pairs: Iterable[Compared]) -> list[tuple[MetricRow, list[Compared]]]:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.generic import RedirectView
 
 from benchmarks.dataset_format.dumping import dump_values
-from benchmarks.models import COMPLETED, LIVE, Experiment, Run
+from benchmarks.models import COMPLETED, LIVE, Experiment, Run, ShareLink
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries import experiments as reads
 from benchmarks.queries import matrix as matrices
@@ -35,6 +35,7 @@ from frontend.matrix import matrix_charts, matrix_context
 from frontend.navigation import experiment_tabs
 from frontend.parting import failures
 from frontend.preferences import columns_of_experiment
+from frontend.sharing import shared_or_shareable
 from frontend.task_grid import grid_context
 from frontend.view_models import metric_row
 from frontend.views.live import live_read
@@ -179,7 +180,8 @@ def _columns(runs: Sequence[Run], metric: str, dataset: str) -> list[tuple[Run, 
 def _page(request: HttpRequest, stored: Experiment, runs: Sequence[Run], tab: str) -> dict[str, Any]:
     """What stands on every tab of an experiment: its head, what can be done with it, the tabs."""
     progress = reads.progress(runs)
-    query = params.kept(request.GET, ("metric", "dataset", "columns"))
+    selected = {name: params.text(request.GET, name) for name in ("metric", "dataset", "columns")}
+    query = params.kept(request.GET, tuple(selected))
     return {
         "experiment": stored,
         "progress": progress,
@@ -188,6 +190,7 @@ def _page(request: HttpRequest, stored: Experiment, runs: Sequence[Run], tab: st
         "actions": offered(runs, progress, stored.budget_usd is not None) if may_launch(request.user) else {},
         "may_launch": may_launch(request.user),
         "query": query,
+        "share": shared_or_shareable(request, ShareLink.Kind.EXPERIMENT, {"experiment": stored.pk, **selected}),
         "review_metric": params.text(request.GET, "metric") or next(iter(matrices.metrics_of(runs)), ""),
         "tabs": experiment_tabs(stored, tab, query),
         "newer_references": newer_references(runs),

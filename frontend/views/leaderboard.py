@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmarks.analysis import rankings
-from benchmarks.models import Run
+from benchmarks.models import Run, ShareLink
 from benchmarks.presentation import sentences
 from benchmarks.queries import leaderboard as reads
 from benchmarks.queries.judge_words import measured
@@ -27,6 +27,7 @@ from benchmarks.summary import MetricNumbers, Times
 from frontend import charts, params
 from frontend.chart_parts import Chart
 from frontend.charts import Contender
+from frontend.sharing import shared_or_shareable
 from frontend.view_models import MetricRow, corrected_mean, metric_row
 from frontend.views.shared import chart_response, placed
 from frontend.views.statistics import threshold_words
@@ -62,10 +63,11 @@ class Row:
 
 @require_safe
 def leaderboard(request: HttpRequest) -> HttpResponse:
-    board = _board(request)
+    shown = board(request.GET)
     context = {
-        **board,
-        "newer_references": newer_references(row.run for row in board["rows"]),
+        **shown,
+        "share": shared_or_shareable(request, ShareLink.Kind.LEADERBOARD, shown["query"]) if shown["rows"] else None,
+        "newer_references": newer_references(row.run for row in shown["rows"]),
         "may_launch": may_launch(request.user),
         "live_state": live_state(),
     }
@@ -75,14 +77,14 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
 @require_safe
 def overall(request: HttpRequest) -> HttpResponse:
     """The models over several datasets."""
-    board = overall_leaderboard(list(filter(None, request.GET.getlist("dataset"))))
+    several = overall_leaderboard(list(filter(None, request.GET.getlist("dataset"))))
     context = {
         "live_state": live_state(),
-        "board": board,
-        "chosen": [column.dataset.slug for column in board.columns],
-        "columns": [(column, metric_row(column.metric)) for column in board.columns],
-        "ranked": [row for row in board.rows if row.rank],
-        "unranked": [row for row in board.rows if not row.rank],
+        "board": several,
+        "chosen": [column.dataset.slug for column in several.columns],
+        "columns": [(column, metric_row(column.metric)) for column in several.columns],
+        "ranked": [row for row in several.rows if row.rank],
+        "unranked": [row for row in several.rows if not row.rank],
         "min_coverage": f"{rankings.MIN_COVERAGE:.0%}",
         "most": MOST_DATASETS,
         "crumbs": [("Leaderboard", reverse("frontend:leaderboard")), ("Several datasets", None)],
@@ -92,13 +94,13 @@ def overall(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def chart(request: HttpRequest, name: str, form: str) -> HttpResponse:
-    return chart_response(request, _charts(_board(request)["rows"]), name, form)
+    return chart_response(request, charts_of(board(request.GET)["rows"]), name, form)
 
 
-def _board(request: HttpRequest) -> dict[str, Any]:
+def board(query: QueryDict) -> dict[str, Any]:
     """The chosen dataset, version and metric (by default the first of each) and their rows."""
     datasets = reads.ranked_datasets()
-    slug, number = params.text(request.GET, "dataset"), params.whole_number(request.GET, "version")
+    slug, number = params.text(query, "dataset"), params.whole_number(query, "version")
     unknown = slug if slug and datasets and slug not in {dataset.slug for dataset in datasets} else ""
     dataset = None if unknown else _first(datasets, lambda dataset: dataset.slug == slug)
     versions = reads.ranked_versions(dataset) if dataset else []
@@ -106,23 +108,24 @@ def _board(request: HttpRequest) -> dict[str, Any]:
     whole, n_partial = reads.whole_runs(version) if version else ([], 0)
     settings = reads.by_setting(whole)
     names = {setting: setting.words(settings) for setting in settings}
-    setting = _first([*settings], lambda setting: names[setting] == params.text(request.GET, "setting"))
+    setting = _first([*settings], lambda setting: names[setting] == params.text(query, "setting"))
     runs, setting_words = (settings[setting], names[setting]) if setting else ([], "")
     metrics = rankings.metrics_of(runs)
-    metric = _first(metrics, lambda name: name == params.text(request.GET, "metric")) or ""
-    choose = rankings.BEST if request.GET.get("choose") == rankings.BEST else rankings.LATEST
-    rank = rankings.THRESHOLD if request.GET.get("rank") == rankings.THRESHOLD else rankings.MEAN
+    metric = _first(metrics, lambda name: name == params.text(query, "metric")) or ""
+    choose = rankings.BEST if query.get("choose") == rankings.BEST else rankings.LATEST
+    rank = rankings.THRESHOLD if query.get("rank") == rankings.THRESHOLD else rankings.MEAN
     places = rankings.places(runs, metric, choose, rank)
     grid = tested(rankings.runs_to_test(places), metric) if rank == rankings.MEAN else None
     ranges = rank_ranges(grid)
     rows = [_row(place, metric, ranges) for place in places]
-    query = ""
+    chosen: dict[str, str] = {}
     if dataset and version:
-        chosen = {"dataset": dataset.slug, "version": version.number, "metric": metric}
-        query = urlencode({**chosen, "setting": setting_words, "choose": choose, "rank": rank})
-    drawn = placed(_charts(rows), "leaderboard-chart", query=query)
+        chosen = {"dataset": dataset.slug, "version": str(version.number), "metric": metric}
+        chosen |= {"setting": setting_words, "choose": choose, "rank": rank}
+    drawn = placed(charts_of(rows), "leaderboard-chart", query=urlencode(chosen))
     return {
         "datasets": datasets,
+        "query": chosen,
         "unknown": unknown,
         "dataset": dataset,
         "versions": [item.number for item in versions],
@@ -198,7 +201,8 @@ def _row(place: rankings.Place, metric: str, ranges: Mapping[int, str]) -> Row:
     )
 
 
-def _charts(rows: Sequence[Row]) -> Iterable[Chart | None]:
+def charts_of(rows: Sequence[Row]) -> Sequence[Chart | None]:
+    """Quality against cost and latency, and the ranking."""
     ranked = [row for row in rows if row.rank or (row.run.is_baseline and row.numbers.mean is not None)]
     if not ranked:
         return []

@@ -9,12 +9,11 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.analysis.rankings import under_baseline
-from benchmarks.models import COMPLETED, Outcome, Result, Run, Score, Task
+from benchmarks.models import COMPLETED, Outcome, Result, Run, Score, ShareLink, Task
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
 from benchmarks.presentation.labels import RESULT_STATE
@@ -36,6 +35,7 @@ from benchmarks.services.runs.exports import forms_here
 from frontend import params
 from frontend.judges import judge_reliability, panel_rows
 from frontend.run_charts import run_charts, surface_charts, telling_charts, variant_of
+from frontend.sharing import shared_or_shareable
 from frontend.view_models import (
     comparables,
     failures_of,
@@ -47,7 +47,6 @@ from frontend.view_models import (
     settings_of,
     weak_spots,
 )
-from frontend.views.exports import shared_address
 from frontend.views.live import live_read
 from frontend.views.settings.schedules import ADD
 from frontend.views.shared import chart_response, may_copy, paged, placed, require_launch, run_or_404, unconfirmed
@@ -103,9 +102,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "scheduled": scheduled_run_of(run),
         "deliveries": deliveries_of(run),
         "export_forms": forms_here(),
-        "shared_address": shared_address(request, run)
-        if run.shared_until and run.shared_until > timezone.now()
-        else "",
+        "share": shared_or_shareable(request, ShareLink.Kind.RUN, {"run": run.pk}),
         "sorts": SORTS,
         "search_window": SEARCH_WINDOW,
         "outcomes_known": [(NOT_CORRECT, "Not correct"), *Outcome.choices, ("pending", RESULT_STATE["pending"])],

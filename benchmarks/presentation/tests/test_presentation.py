@@ -216,7 +216,7 @@ def test_what_can_be_done_with_a_run_follows_from_its_facts() -> None:
     assert allowed_actions(Facts("completed", import_tool="Inspect")) == {
         "rescore": "Rescore",
         "export": "Export",
-        "share": "Create share link",
+        "share": "Share",
         "delete": "Delete run",
     }
     assert allowed_actions(Facts("failed", errors=3))["retry"] == "Retry 3 errors"

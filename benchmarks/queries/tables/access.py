@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
+from django.utils.text import capfirst
 
-from benchmarks.models import ApiToken, Run
-from benchmarks.presentation.cells import Button, Cell, Copied, Link, Moment, run_link, tag
+from benchmarks.models import ApiToken, ShareLink
+from benchmarks.presentation.cells import Button, Cell, Copied, Link, Moment, tag
 from benchmarks.presentation.numbers import MISSING
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.access import role_of
@@ -78,30 +79,43 @@ MEMBERS = Table[User](
 
 @dataclass(frozen=True, slots=True)
 class SharedRow:
-    run: Run
-    author: str
+    link: ShareLink
     address: str
 
 
-def _revoke_links(row: SharedRow) -> Cell:
-    pk = row.run.pk
-    name, back = f"Revoke share links of run {pk}", {"back": "links"}
-    return Button("Revoke", name, "revoke-links", (pk,), back, look="danger")
+def _shared(row: SharedRow) -> Cell:
+    page, of, query = page_of_link(row.link)
+    return Link(capfirst(str(row.link)), page, of, query)
 
 
-def _expires(row: SharedRow) -> Cell:
-    return Moment(row.run.shared_until, exact=True) if row.run.shared_until else MISSING
+def _author(row: SharedRow) -> Cell:
+    return row.link.created_by.get_username() if row.link.created_by else MISSING
+
+
+def _revoke_link(row: SharedRow) -> Cell:
+    name = f"Revoke share link of {row.link}"
+    return Button("Revoke", name, "revoke-link", (row.link.pk,), {"back": "links"}, look="danger")
 
 
 SHARE_LINKS = Table[SharedRow](
     "Share links, latest first",
     [
-        Column("Run", lambda row: run_link(row.run.pk), look="nowrap"),
-        Column("Model", lambda row: row.run.model, "name"),
-        Column("Dataset", lambda row: row.run.dataset.slug, look="anywhere"),
-        Column("Created by", lambda row: row.author or MISSING, look="anywhere"),
-        Column("Expires", _expires, look="nowrap"),
-        Column("Link", lambda row: Copied(row.address, f"link-{row.run.pk}", f"Link to run {row.run.pk}")),
-        Column("Revoke", _revoke_links, "number", hidden_head=True, only="page"),
+        Column("Page", _shared, "name", "anywhere"),
+        Column("Created by", _author, look="anywhere"),
+        Column("Expires", lambda row: Moment(row.link.expires_at, exact=True), look="nowrap"),
+        Column("Link", lambda row: Copied(row.address, f"link-{row.link.pk}", f"Link to {row.link}")),
+        Column("Revoke", _revoke_link, "number", hidden_head=True, only="page"),
     ],
 )
+
+
+def page_of_link(link: ShareLink) -> tuple[str, tuple[object, ...], dict[str, str]]:
+    """The page that a link shows, for members: its name in the dashboard, what its address takes, and its query."""
+    query = link.asked
+    match link.kind:
+        case ShareLink.Kind.COMPARISON:
+            return "compare", (), query
+        case ShareLink.Kind.LEADERBOARD:
+            return "leaderboard", (), query
+        case kind:
+            return kind, (int(query.pop(kind)),), query

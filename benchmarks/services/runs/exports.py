@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
-
-from django.core import signing
-from django.db import transaction
-from django.utils import timezone
 
 from benchmarks.exports.html_file import Head, html_pieces
 from benchmarks.exports.parquet_file import MISSING, has_parquet, parquet_pieces
@@ -19,13 +14,10 @@ from benchmarks.presentation.numbers import MISSING as NO_NUMBER
 from benchmarks.presentation.numbers import UNKNOWN, duration, interval, n_of, number, percent, plural, score
 from benchmarks.presentation.sentences import adjustments, if_missing, readable, sample, total_cost, weighted
 from benchmarks.providers.extra_parameters import shown
-from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import NotPossible
 from benchmarks.summary import MetricNumbers, Summary
 
 PORTION = 500
-SHARED_FOR = timedelta(days=7)
-_LINKS = "shared run"
 PIECE_BYTES = 64 * 1024
 CONTENT_TYPES = {
     "csv": "text/csv; charset=utf-8",
@@ -201,51 +193,3 @@ def _scores(results: Sequence[int]) -> dict[int, dict[str, ScoreCell]]:
     for result, metric, value, status, reason in stored.values_list("result", "metric", "value", "status", "reason"):
         cells.setdefault(result, {})[metric] = ScoreCell(value, status, reason)
     return cells
-
-
-def share_run(run: Run, user: Caller = None) -> str:
-    """Share the run's report by a link for ``SHARED_FOR``, or until links are revoked. Returns the key of the link."""
-    now = timezone.now()
-    if run.shared_until is None or run.shared_until < now:
-        run.shared_since = now
-    run.shared_until = now + SHARED_FOR
-    with transaction.atomic():
-        run.save(update_fields=["shared_since", "shared_until"])
-        record(user, "run.share", f"run {run.pk}", days=SHARED_FOR.days)
-    return shared_key(run)
-
-
-class _SignerAt(signing.TimestampSigner):
-    """Signs as of another time than now, as ``signing.dumps`` did then."""
-
-    def __init__(self, at: datetime) -> None:
-        super().__init__(salt=_LINKS)
-        self.at = at
-
-    def timestamp(self) -> str:
-        return signing.b62_encode(int(self.at.timestamp()))
-
-
-def shared_key(run: Run) -> str:
-    """The key of the latest link to a shared run, the same whenever it is asked for."""
-    assert run.shared_until is not None, "the caller selects shared runs"
-    since = run.shared_until - SHARED_FOR
-    return _SignerAt(since).sign_object({"run": run.pk, "since": since.timestamp()})
-
-
-def revoke_links(run: Run, user: Caller = None) -> None:
-    """Make all links to the run's report invalid."""
-    run.shared_since = run.shared_until = None
-    with transaction.atomic():
-        run.save(update_fields=["shared_since", "shared_until"])
-        record(user, "run.unshare", f"run {run.pk}")
-
-
-def shared_run(key: str) -> Run | None:
-    """The run whose report a link shows; ``None`` if the link is forged, has expired or was revoked."""
-    try:
-        shared = signing.loads(key, salt=_LINKS, max_age=SHARED_FOR)
-    except signing.BadSignature:
-        return None
-    run = Run.objects.filter(pk=shared["run"], shared_since__isnull=False).first()
-    return run if run and run.shared_since and run.shared_since.timestamp() <= shared["since"] else None

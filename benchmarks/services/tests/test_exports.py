@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from benchmarks.models import AuditEntry, Result, Run
+from benchmarks.models import Result, Run
 from benchmarks.services.runs import exports
 from tests.support.canvas_sets import canvas_run, make_canvas_set
 from tests.support.factories import make_dataset
@@ -109,47 +108,6 @@ def test_without_pyarrow_the_refusal_says_what_to_install(
     assert "requirements-parquet.txt" in refused.content.decode()
     assert client.get(f"/runs/{run.pk}/export.parquet").status_code == 404
     assert "export.parquet" not in client.get(f"/runs/{run.pk}/").content.decode()
-
-
-def shared_link(client: Client, run: Run) -> str:
-    page = client.post(f"/runs/{run.pk}/share/", follow=True).content.decode()
-    return "/shared/" + page.partition("/shared/")[2].split("/")[0] + "/"
-
-
-def test_a_share_link_opens_the_report_without_an_account(client: Client, run: Run, settings: Any) -> None:
-    link = shared_link(client, run)
-    settings.DEV_MODE = settings.PUBLIC_READING = False
-    response = Client().get(link)
-    assert response.status_code == 200
-    assert run.model in response.getvalue().decode()
-    assert (response["Cache-Control"], response["Referrer-Policy"]) == ("private, no-store", "no-referrer")
-    assert Client().get(f"/runs/{run.pk}/").status_code == 302
-
-
-def test_share_links_can_be_revoked_and_made_again(client: Client, run: Run) -> None:
-    first, second = shared_link(client, run), shared_link(client, run)
-    assert [Client().get(link).status_code for link in (first, second)] == [200, 200]
-    assert "Revoke share links" in client.get(f"/runs/{run.pk}/").content.decode()
-    client.post(f"/runs/{run.pk}/revoke-links/", {"confirmed": "yes"})
-    assert [Client().get(link).status_code for link in (first, second)] == [404, 404]
-    assert "Revoke share links" not in client.get(f"/runs/{run.pk}/").content.decode()
-    third = shared_link(client, run)
-    assert [Client().get(link).status_code for link in (first, second, third)] == [404, 404, 200]
-    actions = AuditEntry.objects.filter(subject=f"run {run.pk}").order_by("pk").values_list("action", flat=True)
-    assert [action for action in actions if "share" in action] == ["run.share", "run.share", "run.unshare", "run.share"]
-
-
-def test_a_share_link_expires(client: Client, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    link = shared_link(client, run)
-    later = timezone.now().timestamp() + 7 * 24 * 3600 + 1
-    monkeypatch.setattr("time.time", lambda: later)
-    assert Client().get(link).status_code == 404
-
-
-def test_a_forged_link_does_not_exist(client: Client, run: Run) -> None:
-    link = shared_link(client, run)
-    for forged in (link[:-2] + "/", link.replace("/shared/e", "/shared/f")):
-        assert Client().get(forged).status_code == 404, forged
 
 
 def test_four_times_the_results_take_no_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -269,8 +269,7 @@ def search(walk: Walk) -> None:
 def shared_report(walk: Walk) -> None:
     walk.click("Runs", within="header")
     walk.open_run("canvases medium")
-    walk.press(walk.page.locator("#export summary"))
-    walk.click("Create share link", "button")
+    walk.click("Share", "button")
     address = walk.page.locator("#share-link").input_value()
     assert walk.page.context.browser is not None
     phone = new_context(walk.page.context.browser, viewport=PHONE).new_page()

@@ -98,8 +98,7 @@ def test_anyone_reads_a_shared_report_until_its_link_expires(new_tab: NewTab, cl
     tab = new_tab(closed)
     log_in(tab.open(f"/runs/{closed.runs['random']}/"), ADMIN)
     page = tab.page
-    page.get_by_text("Export or share").click()
-    page.get_by_role("button", name="Create share link").click()
+    page.get_by_role("button", name="Share", exact=True).click()
     path = re.search(r"/shared/\S+/", page.locator("#share-link").input_value())
     assert path is not None
     visitor = new_tab(closed)
@@ -108,8 +107,11 @@ def test_anyone_reads_a_shared_report_until_its_link_expires(new_tab: NewTab, cl
     assert report.locator("table").count() >= 2
     assert visitor.violations() == []
     assert visitor.open("/runs/").locator("h1").inner_text() == "Log in"
-    for key in (_key_of_last_week(closed.runs["random"]), "forged:key:here"):
-        page = visitor.open(f"/shared/{key}/", status=404)
+    page.get_by_role("button", name="Revoke share link").click()
+    page.get_by_role("button", name="Revoke share link").click()
+    page.get_by_text("It no longer opens the page.").wait_for()
+    for gone in (path[0], f"/shared/{_key_of_last_week(closed.runs['random'])}/", "/shared/forged:key:here/"):
+        page = visitor.open(gone, status=404)
         assert "expired" in page.locator("main").inner_text()
 
 

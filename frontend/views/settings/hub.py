@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from benchmarks.models import Schedule
 from benchmarks.plugins import installed_plugins
 from benchmarks.presentation.numbers import plural
-from benchmarks.queries.access import api_tokens, members, shared_runs
+from benchmarks.queries.access import api_tokens, members, share_links
 from benchmarks.queries.webhooks import webhook_rows
 from benchmarks.services.access import account_of, may
 from frontend.navigation import SETTINGS
@@ -32,7 +32,7 @@ NOW: dict[str, Callable[[HttpRequest], str]] = {
     "schedules": lambda request: plural(Schedule.objects.count(), "schedule"),
     "tokens": _tokens,
     "webhooks": lambda request: plural(len(webhook_rows()), "webhook"),
-    "share-links": lambda request: plural(shared_runs().count(), "shared run"),
+    "share-links": lambda request: plural(share_links().count(), "share link"),
     "members": lambda request: plural(members().count(), "account"),
 }
 """Route of a page of the settings → what it has now."""

@@ -6,10 +6,10 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from benchmarks.queries.access import shared_by, shared_runs
+from benchmarks.queries.access import share_links as valid_links
 from benchmarks.queries.tables.access import SHARE_LINKS, SharedRow
-from benchmarks.services.runs.exports import SHARED_FOR
-from frontend.views.exports import shared_address
+from benchmarks.services.share_links import SHARED_FOR
+from frontend.sharing import address_of
 from frontend.views.lists import Button, listed, page_of
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require_launch
@@ -21,16 +21,15 @@ PAGE_SIZE = 50
 @require_safe
 def share_links(request: HttpRequest) -> HttpResponse:
     require_launch(request)
-    page = page_of(request, shared_runs())
-    authors = shared_by(page)
-    rows = [SharedRow(run, authors.get(run.pk, ""), shared_address(request, run)) for run in page]
+    page = page_of(request, valid_links())
+    rows = [SharedRow(link, address_of(request, link)) for link in page]
     return listed(
         request,
         "Share links",
         SHARE_LINKS.of(rows),
-        lead=f"Anyone with a link can read the report of its run for {SHARED_FOR.days} days, without an account. "
-        "Create a link on the page of a run.",
-        empty="No report is shared.",
+        lead=f"Anyone with a link can read its page for {SHARED_FOR.days} days, without an account. "
+        "Links to experiments and leaderboards also show later runs. Create a link with Share on a page.",
+        empty="No page is shared.",
         page=page,
         crumbs=crumbs(("Share links", None)),
         otherwise=Button("Choose a run", "runs"),

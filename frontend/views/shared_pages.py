@@ -1,0 +1,137 @@
+"""What share links show to people without an account: pages of statements, tables and charts that lead nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.http import QueryDict
+
+from benchmarks.analysis.comparisons import common_metrics, compared_runs
+from benchmarks.exports.html_file import TextTable, tables_html
+from benchmarks.exports.matrix_files import NOTE
+from benchmarks.models import Run, ShareLink
+from benchmarks.presentation.labels import run_status
+from benchmarks.presentation.numbers import MISSING, interval, milliseconds, money, n_of, plural, score
+from benchmarks.presentation.tables import Column, Table
+from benchmarks.queries import matrix as matrices
+from benchmarks.queries.compare import runs_to_compare
+from benchmarks.queries.experiments import experiment_detail, experiment_runs, progress
+from benchmarks.queries.matrix_export import matrix_table
+from benchmarks.queries.tables.comparisons import differences_from
+from frontend import drawing, params
+from frontend.chart_parts import Chart
+from frontend.matrix import BoardRow, board_row, matrix_charts
+from frontend.views.leaderboard import board, charts_of
+
+
+def shared_page(link: ShareLink) -> str | None:
+    """The page of a link that is not to a run, as HTML; ``None`` where what it showed does not exist any more."""
+    query = QueryDict(link.query)
+    match link.kind:
+        case ShareLink.Kind.EXPERIMENT:
+            return _experiment(query)
+        case ShareLink.Kind.COMPARISON:
+            return _comparison(query)
+        case _:
+            return _leaderboard(query)
+
+
+def _experiment(query: QueryDict) -> str | None:
+    try:
+        stored = experiment_detail(params.whole_number(query, "experiment") or 0)
+    except ObjectDoesNotExist:
+        return None
+    runs = experiment_runs(stored)
+    state = progress(runs)
+    lead = f"{run_status(state.status)}: {n_of(state.ended, state.runs)} ended. Cost: {state.cost}."
+    said, tables, charts = _matrix(runs, query)
+    return tables_html(stored.name, lead, said, tables, notes=[NOTE] if tables else [], images=charts)
+
+
+def _comparison(query: QueryDict) -> str | None:
+    ids = params.run_ids(query)
+    runs = runs_to_compare(ids)
+    metrics = common_metrics(runs) if runs else []
+    if len(runs) < 2 or not metrics:
+        return None
+    wanted = params.text(query, "metric")
+    metric = wanted if wanted in metrics else metrics[0]
+    against = [pair for pair in compared_runs(runs, with_first=True) if pair.metric == metric]
+    differences = differences_from(runs[0], against)
+    said, tables, charts = _matrix(runs, query)
+    said += (
+        f"{pair.name_b}: {sentence}"
+        for pair in against
+        for sentence in (pair.missing_sentence, pair.scope_sentence)
+        if sentence
+    )
+    heads = [column.head for column in differences.columns_of("text")]
+    tables.append(TextTable(f"Difference from run {runs[0].pk}", heads, differences.texts()))
+    gone = len(ids) - len(runs)
+    lead = f"{plural(len(runs), 'run')} on shared tasks. " + (
+        f"{plural(gone, 'run')} of this comparison {'was' if gone == 1 else 'were'} deleted." if gone else ""
+    )
+    title = "Comparison of " + ", ".join(dict.fromkeys(run.model_label for run in runs))
+    return tables_html(title, lead, said, tables, notes=[NOTE, str(differences.table.title)], images=charts)
+
+
+def _matrix(runs: Sequence[Run], query: QueryDict) -> tuple[list[str], list[TextTable], list[tuple[str, str]]]:
+    """What is said of runs read as one, their table with costs, and their charts."""
+    if not runs:
+        return ["The experiment has no runs."], [], []
+    metric, dataset, facet = (params.text(query, name) for name in ("metric", "dataset", "columns"))
+    grid = matrices.matrix(runs, metric, dataset, facet)
+    written = matrix_table(grid, "Scores")
+    # What differs between variants quotes their prompts.
+    names = [row.variant for row in grid.rows]
+    shown = [replace(row, variant=name) for row, name in zip(written.rows, names, strict=True)]
+    written = replace(written, rows=shown)
+    rows = [board_row(row) for row in grid.rows]
+    spent = _SPENT.of(rows)
+    table = TextTable(
+        "Scores",
+        [*written.table.heads, *_SPENT.heads],
+        [[*one, *other] for one, other in zip(written.table.of(written.rows).texts(), spent.texts(), strict=True)],
+    )
+    ranked = [row for row in rows if row.row.place]
+    charts = _pictures(matrix_charts({"ranked": ranked, "metric": metric})) if ranked else []
+    return [*grid.sentences] or [grid.no_verdict], [table], charts
+
+
+_SPENT = Table[BoardRow](
+    "Costs",
+    [
+        Column("$ per 1,000 answers", lambda row: money(row.cost)),
+        Column("Median latency", lambda row: milliseconds(row.latency_ms)),
+    ],
+)
+
+
+def _leaderboard(query: QueryDict) -> str | None:
+    shown = board(query)
+    if not shown["rows"]:
+        return None
+    lead = ", ".join(filter(None, [f"Version {shown['version_label']}", shown["metric"].title]))
+    rows = [
+        [
+            row.rank or MISSING,
+            ", ".join(filter(None, [row.run.model_label, row.differs, row.reason])),
+            f"{score(row.score.mean)} ({interval(row.score.low, row.score.high)})",
+            row.score.n_of,
+            row.cost_words,
+            milliseconds(row.latency),
+        ]
+        for row in shown["rows"]
+    ]
+    heads = ["Rank", "Model", "Score (95% interval)", "n", "$ per 1,000", "Median latency"]
+    notes = [f"A rank requires scores for {shown['min_coverage']} of the results. Cost includes the judge."]
+    pictures = _pictures(charts_of(shown["rows"]))
+    return tables_html(
+        shown["title"], lead, shown["said"], [TextTable("Ranking", heads, rows)], notes=notes, images=pictures
+    )
+
+
+def _pictures(charts: Sequence[Chart | None]) -> list[tuple[str, str]]:
+    return [(chart.title, drawing.svg(chart, "light")) for chart in charts if chart]
