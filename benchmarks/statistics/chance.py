@@ -13,17 +13,56 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.statistics.intervals import Interval, no_interval, sample_note, score_bounds
-from benchmarks.statistics.spread import ClusterCount, Spread, clustered_spread, score_factor
+from benchmarks.statistics.spread import ClusterCount, Spread, clustered_spread, score_factor, two_sided_z
+
+_CLEARLY = 2.0
+"""So many standard errors a measured rate has to be above a known one to replace it."""
 
 
-def corrected_interval(interval: Interval, guess_rate: float) -> Interval:
-    """The interval of the corrected score; its bounds change with the mean, down to ``-guess / (1 - guess)``."""
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What guessing scores, with its standard error: 0 if the rate is known, not measured."""
+
+    rate: float
+    error: float = 0.0
+
+
+def guess_of(own: float | None, majority: float | None, blind: float, asked: int) -> Guess:
+    """What is scored without an ability, of a set with ``asked`` questions.
+
+    ``own`` is the known rate of the kind of question. What always giving the most frequent answer of this set scores,
+    and the best rule that does not see the question, replace it only if they are higher by over two standard errors: in
+    few questions some answer is frequent by chance. Without a known rate, the rate is that of the most frequent answer.
+    """
+
+    def error(rate: float) -> float:
+        return math.sqrt(rate * (1 - rate) / max(asked, 1))
+
+    guess = Guess(own) if own is not None else Guess(1.0) if majority is None else Guess(majority, error(majority))
+    for measured in (majority or 0.0, blind):
+        if measured - guess.rate > _CLEARLY * error(guess.rate):
+            guess = Guess(measured, error(measured))
+    return guess
+
+
+def corrected_interval(interval: Interval, guess_rate: float, guess_error: float = 0.0) -> Interval:
+    """The interval of the corrected score; its bounds change with the mean, down to ``-guess / (1 - guess)``.
+
+    The standard error of the guess rate widens it: the squared distances to the bounds add up.
+    """
     if interval.mean is None or interval.low is None or interval.high is None:
         return interval
     mean, low, high = (
         (score - guess_rate) / (1 - guess_rate) for score in (interval.mean, interval.low, interval.high)
     )
+    reach = two_sided_z(interval.confidence) * guess_error * (1 - mean) / (1 - guess_rate)
+    low, high = _widened(mean, low, high, reach)
     return replace(interval, mean=mean, low=low, high=high)
+
+
+def _widened(mean: float, low: float, high: float, reach: float) -> tuple[float, float]:
+    """Both bounds; no score is above 1."""
+    return mean - math.hypot(mean - low, reach), min(1.0, mean + math.hypot(high - mean, reach))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +72,7 @@ class GroupMean:
     n: int
     mean: float
     guess_rate: float
+    guess_error: float = 0.0
 
 
 Part = tuple[str, int, float, float]
@@ -59,6 +99,8 @@ def corrected_average(
     # 1 - corrected score = (1 - score) / (1 - guess), so the average is linear in the weighted mean.
     height = total_scale / len(groups)
     mean, low, high = (1 - height * (1 - value) for value in (weighted_mean, *bounds))
+    errors = [group.guess_error * (1 - group.mean) / (1 - group.guess_rate) ** 2 for group in groups.values()]
+    low, high = _widened(mean, low, high, two_sided_z(confidence) * math.hypot(*errors) / len(groups))
     n_clusters = spread.n_clusters if spread.n_clusters < n else None
     note = sample_note(n, n_clusters, all_equal=spread.is_flat)
     return Interval(mean, low, high, n, n_clusters, "average of groups", note, confidence)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+MAX_LAPSES = 0.2
+"""A narrower limit gives narrower intervals, which miss the threshold of models that lapse more often."""
 _TINY = 1e-12
 _LOG_SLOPES = (math.log(1e-3), math.log(200.0))
 """With the tested range as the unit: the steepest curve falls from correct to wrong within a twentieth of it."""
@@ -38,6 +40,8 @@ _STEPS = (-1.0, -0.5, 0.0, 0.5, 1.0)
 _ROUNDS = 300
 ABOVE = "above the midpoint at every level tested, up to {:g}"
 BELOW = "below the midpoint at every level tested, {:g} or more"
+PROBABLY_ABOVE = "probably beyond the hardest level tested, {:g}"
+PROBABLY_BELOW = "probably before the easiest level tested, {:g}"
 
 
 class ThresholdStatus(StrEnum):
@@ -88,12 +92,15 @@ def share_right(difficulty: float, *, threshold: float, slope: float, lapse: flo
 
 
 def fit_threshold(
-    levels: Sequence[Level], guess_rate: float = 0.0, *, lapse_limit: float = 0.06, confidence: float = 0.95
+    levels: Sequence[Level], guess_rate: float = 0.0, *, lapse_limit: float | None = None, confidence: float = 0.95
 ) -> Threshold:
     """Fit the curve to the scores by difficulty; a larger ``difficulty`` is harder.
 
-    ``lapse_limit`` 0 fits no lapses. Raises ``ValueError`` for impossible counts or rates.
+    ``lapse_limit`` 0 fits no lapses; by default it is ``MAX_LAPSES``, or less if lapses would reach halfway down to
+    guessing. Raises ``ValueError`` for impossible counts or rates.
     """
+    if lapse_limit is None:
+        lapse_limit = max(0.0, min(MAX_LAPSES, (1 - guess_rate) / 4))
     _check(levels, guess_rate, lapse_limit)
     used = sorted((level for level in levels if level.n), key=lambda level: level.difficulty)
     n = sum(level.n for level in used)
@@ -108,9 +115,11 @@ def fit_threshold(
     low, high = (None if bound is None else curve.difficulty(bound) for bound in curve.bounds(best, critical / 2))
     # A threshold outside the levels tested is an extrapolation: it is not named, only the bound on the tested side.
     if best.place > 1:
-        return Threshold(ThresholdStatus.BEYOND, n, ABOVE.format(curve.difficulty(1)), confidence, low=low)
+        note = ABOVE if low is not None and low > curve.difficulty(1) else PROBABLY_ABOVE
+        return Threshold(ThresholdStatus.BEYOND, n, note.format(curve.difficulty(1)), confidence, low=low)
     if best.place < 0:
-        return Threshold(ThresholdStatus.BEFORE, n, BELOW.format(curve.difficulty(0)), confidence, high=high)
+        note = BELOW if high is not None and high < curve.difficulty(0) else PROBABLY_BELOW
+        return Threshold(ThresholdStatus.BEFORE, n, note.format(curve.difficulty(0)), confidence, high=high)
     unknown = [name for name, bound in (("lower", low), ("upper", high)) if bound is None]
     return Threshold(
         ThresholdStatus.FITTED,
@@ -138,14 +147,15 @@ def _check(levels: Sequence[Level], guess_rate: float, lapse_limit: float) -> No
 
 
 def _without_slope(levels: Sequence[Level], guess_rate: float, n: int, confidence: float) -> Threshold:
-    """Without a significant slope, the overall score may still be significantly above or below the midpoint."""
-    midpoint = (1 + guess_rate) / 2
-    mean = math.fsum(level.right for level in levels) / n
-    weight = math.fsum(level.n / level.design_effect for level in levels)
-    low, high = score_bounds(mean, two_sided_z(confidence) ** 2 / weight)
-    if low > midpoint:
+    """Without a significant slope, the score at every level may still be significantly above or below the midpoint.
+
+    Each level has its own interval: that all of them are on one side is claimed only if each of them is.
+    """
+    midpoint, z_squared = (1 + guess_rate) / 2, two_sided_z(confidence) ** 2
+    bounds = [score_bounds(level.right / level.n, z_squared * level.design_effect / level.n) for level in levels]
+    if all(low > midpoint for low, _ in bounds):
         return Threshold(ThresholdStatus.BEYOND, n, ABOVE.format(levels[-1].difficulty), confidence)
-    if high < midpoint:
+    if all(high < midpoint for _, high in bounds):
         return Threshold(ThresholdStatus.BEFORE, n, BELOW.format(levels[0].difficulty), confidence)
     return Threshold(ThresholdStatus.FLAT, n, "no significant decrease with difficulty", confidence)
 

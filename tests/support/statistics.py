@@ -24,6 +24,7 @@ class Group:
     values: Sequence[float]
     guess_rate: float
     clusters: Sequence[Hashable] | None = None
+    guess_error: float = 0.0
 
 
 def average_above_guessing(groups: Mapping[str, Group]) -> Interval:
@@ -31,14 +32,16 @@ def average_above_guessing(groups: Mapping[str, Group]) -> Interval:
     scored = {name: group for name, group in groups.items() if group.values}
     if len(scored) == 1:
         (group,) = scored.values()
-        return corrected_interval(mean_interval(group.values, group.clusters), group.guess_rate)
+        return corrected_interval(mean_interval(group.values, group.clusters), group.guess_rate, group.guess_error)
     clusters: dict[Hashable, list[Part]] = {}
     for name, group in scored.items():
         names = group.clusters if group.clusters is not None else [(name, at) for at in range(len(group.values))]
         for cluster, value in zip(names, group.values, strict=True):
             clusters.setdefault(cluster, []).append((name, 1, value, value**2))
     means = {
-        name: GroupMean(len(group.values), math.fsum(group.values) / len(group.values), group.guess_rate)
+        name: GroupMean(
+            len(group.values), math.fsum(group.values) / len(group.values), group.guess_rate, group.guess_error
+        )
         for name, group in scored.items()
     }
     return corrected_average(means, clusters.values())

@@ -5,7 +5,6 @@ Guess rates are known by task class for canvas runs, and over the tasks with cho
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from benchmarks.engine.canvas_sets.audit import guess_score
 from benchmarks.engine.summary.means import WHOLE, Mean, Means
 from benchmarks.models import Run, Task
 from benchmarks.presentation.labels import words
-from benchmarks.statistics.chance import GroupMean, Part, corrected_average, corrected_interval
+from benchmarks.statistics.chance import GroupMean, Guess, Part, corrected_average, corrected_interval, guess_of
 from benchmarks.statistics.intervals import Interval, no_interval
 from benchmarks.statistics.psychometric import Level, fit_threshold
 from benchmarks.summary import Chance, CorrectedGroup, Expected, Threshold
@@ -32,39 +31,39 @@ SHAPES = "n_shapes"
 STEPS = ("tracking_steps", "inference_steps")
 """Measures of a question's difficulty that its task class stores."""
 ALL_CLASSES = ""
-MAX_LAPSES = 0.06
 
 
-def guess_rates(run: Run) -> dict[str, float]:
-    """The most that can be scored without the canvas, for the task classes of a canvas run for which it is known.
+def guesses_of(run: Run) -> dict[str, Guess]:
+    """What is scored without the canvas, for the task classes of a canvas run for which it is known.
 
-    It is the class's own guess rate, or the score of always giving the most frequent answer of the set if that is
-    higher, or the score of the best rule without the canvas if that is higher by more than two standard errors.
+    It is the class's own guess rate, or the score of always giving the most frequent answer of the set, or of the best
+    rule without the canvas (``guess_of``).
     """
     if CANVAS_METRIC not in run.metrics:
         return {}
     canvas_set = run.dataset.canvas_set
     audits = canvas_set.audit.get("tasks", {}) if canvas_set else {}
-    rates = {}
+    guesses = {}
     for name in run.task_classes:
         task_class, audit = REGISTERED_TASKS.get(name), audits.get(name, {})
         own_rate = None if task_class is None else task_class.guess_score or task_class.guess_rate
-        known = [own_rate, audit.get("majority_score") or _majority_score(run, name)]
-        rate = max((it for it in known if it is not None), default=1.0)
+        majority, asked = audit.get("majority_score"), audit.get("asked", 0)
+        if not majority:
+            majority, asked = _majority_score(run, name)
         blind = max(audit.get("blind_score") or 0.0, audit.get("examples_score") or 0.0 if run.few_shot else 0.0)
-        # On few questions a rule may score well by chance, so a difference within the noise does not count.
-        rates[name] = blind if blind - rate > 2 * math.sqrt(rate * (1 - rate) / max(audit.get("asked", 0), 1)) else rate
-    return {name: rate for name, rate in rates.items() if rate < 1}
+        guesses[name] = guess_of(own_rate, majority, blind, asked)
+    return {name: guess for name, guess in guesses.items() if guess.rate < 1}
 
 
-def _majority_score(run: Run, name: str) -> float | None:
-    """The score of always giving the most frequent answer, computed as the audit of the set will compute it."""
+def _majority_score(run: Run, name: str) -> tuple[float | None, int]:
+    """The score of always giving the most frequent answer, computed as the audit of the set will compute it, and the
+    number of questions."""
     answers = Task.objects.filter(version=run.dataset_version_id, group=name).order_by()
     counts = dict(answers.values_list("expected_output").annotate(n=Count("pk")))
     if not counts:
-        return None
+        return None, 0
     majority = min(counts, key=lambda answer: (-counts[answer], answer))
-    return guess_score(name, counts, [majority])
+    return guess_score(name, counts, [majority]), sum(counts.values())
 
 
 def _choice_guess_rate(run: Run) -> float | None:
@@ -80,7 +79,7 @@ def _choice_guess_rate(run: Run) -> float | None:
 
 
 def chance_numbers(
-    run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: Mapping[str, float]
+    run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: Mapping[str, Guess]
 ) -> dict[str, Chance]:
     """Metric → its scores above guessing; empty if no guess rate is known."""
     numbers = {}
@@ -94,10 +93,10 @@ def chance_numbers(
     return numbers
 
 
-def _by_task_class(run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: Mapping[str, float]) -> Chance:
+def _by_task_class(run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: Mapping[str, Guess]) -> Chance:
     groups = {
-        name: (rate, raw, corrected_interval(raw.interval, rate))
-        for name, rate in guesses.items()
+        name: (guess.rate, raw, corrected_interval(raw.interval, guess.rate, guess.error))
+        for name, guess in guesses.items()
         if (raw := means.get((CANVAS_METRIC, ("group",), (name,)))) is not None and raw.interval.mean is not None
     }
     left_out = [name for name in run.task_classes if name not in groups]
@@ -107,7 +106,9 @@ def _by_task_class(run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: 
         average = next(iter(groups.values()))[2]
     else:
         sums = added(cells, lambda cell: cell.group if cell.metric == CANVAS_METRIC else None)
-        group_means = {name: GroupMean(sums[name].n, sums[name].mean, rate) for name, (rate, *_) in groups.items()}
+        group_means = {
+            name: GroupMean(sums[name].n, sums[name].mean, guesses[name].rate, guesses[name].error) for name in groups
+        }
         average = corrected_average(group_means, _parts(run, group_means))
     expected = sum(sums.expected for cell, sums in cells.items() if cell.metric == CANVAS_METRIC)
     return Chance(_groups(groups), Expected.of(average, n_expected=expected), left_out)
@@ -273,8 +274,7 @@ def _design_effects(run: Run, scored: ByShapes) -> dict[str, float]:
 
 
 def _fitted(series: Series) -> Threshold:
-    # With a high guess rate, lapses of the usual size would already reach halfway down to guessing.
-    fit = fit_threshold(series.levels, series.guess, lapse_limit=min(MAX_LAPSES, (1 - series.guess) / 4))
+    fit = fit_threshold(series.levels, series.guess)
     return Threshold(
         measure=series.measure,
         group=series.group,

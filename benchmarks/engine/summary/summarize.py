@@ -34,7 +34,7 @@ from benchmarks.analysis.sums import (
 from benchmarks.engine.summary.adaptive import adaptive_numbers, with_sequential_intervals
 from benchmarks.engine.summary.agreement import agreement_numbers, panel_numbers
 from benchmarks.engine.summary.contamination import contamination_numbers
-from benchmarks.engine.summary.guessing import chance_numbers, guess_rates, threshold_numbers
+from benchmarks.engine.summary.guessing import chance_numbers, guesses_of, threshold_numbers
 from benchmarks.engine.summary.labels import label_breakdown
 from benchmarks.engine.summary.means import (
     SURFACE,
@@ -119,12 +119,12 @@ def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, object], dict[
 
 def _ended(run: Run, summary: Summary, cells: Mapping[Cell, Sums], means: Means) -> Summary:
     """With what is computed at the end only."""
-    guesses = guess_rates(run)
+    guesses = guesses_of(run)
     judged = run.status == RunStatus.RUNNING  # not of a run that was canceled or has failed
     return replace(
         summary,
         chance=chance_numbers(run, cells, means, guesses),
-        thresholds=threshold_numbers(run, cells, guesses),
+        thresholds=threshold_numbers(run, cells, {name: guess.rate for name, guess in guesses.items()}),
         reliability=_reliability(run),
         panels=panel_numbers(run) or None,
         response_models=_answered_by(run, "response_model"),

@@ -16,10 +16,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from scipy import stats
 
-from benchmarks.engine.summary.guessing import guess_rates
+from benchmarks.engine.summary.guessing import guesses_of
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.models import Dataset, Outcome, Result, ResultState, Run, RunStatus, Score, Task, Transcript
-from benchmarks.statistics.chance import corrected_interval
+from benchmarks.statistics.chance import Guess, corrected_interval
 from benchmarks.statistics.intervals import Interval, mean_interval
 from benchmarks.statistics.psychometric import Level, fit_threshold
 from benchmarks.statistics.reliability import judge_spread
@@ -190,12 +190,13 @@ def test_no_number_of_a_summary_has_rounding_errors(canvases: Dataset) -> None:
 def test_scores_are_corrected_for_the_guess_rate_of_their_class(canvases: Dataset) -> None:
     run = scored_run(canvases, ["task_score"])
     found = summarize(run)[0]["chance"]["task_score"]
-    guesses = guess_rates(run)
-    assert guesses["existence"] >= 0.5
-    assert guesses["coordinate"] >= 0.25
+    guesses = guesses_of(run)
+    assert guesses["existence"] == Guess(0.5)
+    assert guesses["coordinate"].rate >= 0.25
+    assert guesses["count"].error > 0
     assert set(guesses) == set(run.task_classes)
     groups = {
-        name: Group(values, guesses[name], clusters)
+        name: Group(values, guesses[name].rate, clusters, guesses[name].error)
         for name in guesses
         for values, clusters in [values_of(run, "task_score", result__group=name)]
     }
@@ -203,7 +204,7 @@ def test_scores_are_corrected_for_the_guess_rate_of_their_class(canvases: Datase
         group = groups[stored["group"]]
         raw = mean_interval(group.values, group.clusters)
         assert_same(stored["raw"], raw)
-        assert_same(stored["corrected"], corrected_interval(raw, group.guess_rate))
+        assert_same(stored["corrected"], corrected_interval(raw, group.guess_rate, group.guess_error))
     assert_same(found["average"], average_above_guessing(groups))
     assert len(found["groups"]) == len(groups)
     assert found["left_out"] == []
@@ -211,13 +212,13 @@ def test_scores_are_corrected_for_the_guess_rate_of_their_class(canvases: Datase
 
 def test_the_guess_rate_of_counting_is_the_score_of_the_most_frequent_answer(canvases: Dataset) -> None:
     run = scored_run(canvases, ["task_score"])
-    before = guess_rates(run)["count"]
+    before = guesses_of(run)["count"].rate
     answers = list(Task.objects.filter(version=run.dataset_version, group="count").values_list("expected_output"))
     most_frequent = max(answers.count(answer) for answer in answers) / len(answers)
     assert before >= most_frequent
     canvases.canvas_set.audit = {"tasks": {"count": {"majority_score": 0.375}}}
     canvases.canvas_set.save()
-    assert guess_rates(Run.objects.get(pk=run.pk))["count"] == 0.375
+    assert guesses_of(Run.objects.get(pk=run.pk))["count"].rate == 0.375
 
 
 def test_what_was_scored_without_the_canvas_is_the_guess_rate_if_it_is_clearly_higher(canvases: Dataset) -> None:
@@ -226,10 +227,10 @@ def test_what_was_scored_without_the_canvas_is_the_guess_rate_if_it_is_clearly_h
         audit = {"asked": asked, "majority_score": 0.5, "blind_score": score}
         canvases.canvas_set.audit = {"tasks": {"existence_tracking": audit}}
         canvases.canvas_set.save()
-        assert guess_rates(Run.objects.get(pk=run.pk))["existence_tracking"] == rate
+        assert guesses_of(Run.objects.get(pk=run.pk))["existence_tracking"].rate == rate
     audit["blind_score"] = 1.0
     canvases.canvas_set.save()
-    assert "existence_tracking" not in guess_rates(Run.objects.get(pk=run.pk))
+    assert "existence_tracking" not in guesses_of(Run.objects.get(pk=run.pk))
 
 
 def test_multiple_choice_is_corrected_for_the_number_of_its_choices() -> None:
@@ -245,7 +246,7 @@ def test_multiple_choice_is_corrected_for_the_number_of_its_choices() -> None:
     assert group["corrected"]["mean"] == pytest.approx((group["raw"]["mean"] - guess) / (1 - guess))
 
 
-def test_a_run_without_guess_rates_has_nothing_to_correct() -> None:
+def test_a_run_without_guesses_of_has_nothing_to_correct() -> None:
     summary, _ = summarize(scored_run(make_dataset(5), ["exact_match"]))
     assert (summary["chance"], summary["thresholds"], summary["reliability"]) == ({}, [], {})
 
@@ -266,7 +267,7 @@ def test_the_threshold_of_each_class_is_fitted_to_its_scores_by_shapes() -> None
     for level in together["levels"]:
         means = [cell["mean"] for cell in breakdown["surface"] if cell["n_shapes"] == level["difficulty"]]
         assert level["mean"] == pytest.approx(np.mean(means))
-    assert together["guess"] == pytest.approx(np.mean(list(guess_rates(run).values())))
+    assert together["guess"] == pytest.approx(np.mean([guess.rate for guess in guesses_of(run).values()]))
 
 
 def test_repeats_that_always_agree_count_once_for_the_threshold() -> None:

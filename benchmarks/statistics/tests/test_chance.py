@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.statistics.chance import GroupMean, corrected_average, corrected_interval
+from benchmarks.statistics.chance import GroupMean, Guess, corrected_average, corrected_interval, guess_of
 from benchmarks.statistics.intervals import mean_interval
 from tests.support.statistics import Group, average_above_guessing
 
@@ -75,3 +75,32 @@ def test_the_average_is_between_its_bounds_and_those_are_in_range(groups):
     floor = sum(-guess / (1 - guess) for _, guess in groups) / len(groups)
     assert floor - 1e-9 <= average.low <= average.mean + 1e-9
     assert average.mean - 1e-9 <= average.high <= 1 + 1e-9
+
+
+def test_a_frequent_answer_of_few_questions_is_no_better_than_a_known_guess_rate():
+    assert guess_of(0.5, 0.6, 0.6, asked=24) == Guess(0.5)
+    assert guess_of(0.5, 0.6, 0.0, asked=400) == Guess(0.6, pytest.approx(0.0245, abs=1e-4))
+    assert guess_of(None, 0.375, 0.0, asked=24) == Guess(0.375, pytest.approx(0.0988, abs=1e-4))
+    assert guess_of(None, None, 0.0, asked=0).rate == 1
+
+
+def test_the_error_of_a_measured_guess_rate_widens_the_corrected_score():
+    raw = mean_interval([1] * 30 + [0] * 30)
+    known, measured = corrected_interval(raw, 0.3), corrected_interval(raw, 0.3, 0.05)
+    assert measured.mean == known.mean
+    assert known.mean - measured.low == pytest.approx(((known.mean - known.low) ** 2 + 0.1**2) ** 0.5, abs=1e-4)
+    one = average_above_guessing({"a": Group([1, 0] * 30, 0.3, None, 0.05)})
+    two = average_above_guessing({name: Group([1, 0] * 30, 0.3, None, 0.05) for name in "ab"})
+    assert one.half_width > 1.3 * two.half_width
+
+
+def test_always_yes_is_rarely_below_guessing():
+    """The share of Yes in sets of 16 to 60 questions varies by chance."""
+    rng = np.random.default_rng(8)
+    below = 0
+    for _ in range(4000):
+        asked = int(rng.integers(16, 61))
+        yes = int(rng.binomial(asked, 0.5))
+        guess = guess_of(0.5, max(yes, asked - yes) / asked, 0.0, asked)
+        below += corrected_interval(mean_interval([1] * yes + [0] * (asked - yes)), guess.rate, guess.error).high < 0
+    assert below / 4000 <= 0.03

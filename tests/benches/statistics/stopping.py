@@ -70,7 +70,7 @@ def _follow_naively(
 def thresholds(random: np.random.Generator) -> Iterator[str]:
     """The interval of the fitted threshold, if a threshold is named."""
     rows = []
-    for guess, lapse in ((0.0, 0.0), (0.125, 0.03), (0.5, 0.0)):
+    for guess, lapse in ((0.0, 0.0), (0.125, 0.03), (0.5, 0.0), (0.0, 0.1), (0.0, 0.15)):
         fits = []
         for _ in range(REPEATS):
             levels = [
