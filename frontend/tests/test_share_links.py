@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode
 from datetime import timedelta
 from typing import Any
 from unittest import mock
+from urllib.parse import urlencode
 
 import pytest
 from django.core import signing
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.http import QueryDict
 from django.test import Client
 from django.utils import timezone
 
@@ -19,6 +23,7 @@ from benchmarks.services import share_links
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.share_links import link_key, share
 from frontend.tests.test_pages import page
+from frontend.views.leaderboard import board
 from frontend.views.share_links import GONE
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run
@@ -86,6 +91,68 @@ def test_a_shared_page_leads_nowhere_and_quotes_no_answers_or_markup(kind: str) 
     for part in ("<a ", "<form", "<button", "<script", "<img src=x", "\u202e", "the answer itself"):
         assert part not in html, part
     assert "3 of 3" in html
+
+
+def everything_of(link: ShareLink) -> str:
+    """What a link sends: its head, the page, and its charts as text."""
+    response = Client().get(address(link))
+    html = response.content.decode()
+    charts = [b64decode(data).decode() for data in re.findall(r"svg\+xml;base64,([^\"]+)", html)]
+    assert charts
+    return "\n".join((str(response.headers), html, *charts))
+
+
+def runs_that_prompt_apart(secret: str, experiment: Experiment | None = None) -> list[Run]:
+    """Of two models with two prompts each, and of each with extra parameters that hold a prompt."""
+    dataset = make_dataset(3)
+
+    def run(model: str, name: str, **parameters: Any) -> Run:
+        of = {"experiment": experiment, "variant": name} if experiment else {}
+        return make_scored_run(dataset, model=model, parameters=parameters, **of)
+
+    return [
+        run(model, name, **parameters)
+        for model in ("loop/one", "loop/two")
+        for name, parameters in (
+            ("brief", {"system_prompt": f"{secret} system brief"}),
+            ("long", {"system_prompt": f"{secret} system long"}),
+            ("framed", {"prompt_template": f"{secret} template {{input}}"}),
+            ("instructed", {"extra": {"instructions": f"{secret} extra"}, "temperature": 0}),
+        )
+    ]
+
+
+def test_a_shared_experiment_quotes_no_prompt(client: Client) -> None:
+    experiment = Experiment.objects.create(name="Prompts", request={})
+    runs_that_prompt_apart("heron", experiment)
+    assert "heron" in page(client, f"/experiments/{experiment.pk}/")
+    sent = everything_of(share("experiment", {"experiment": str(experiment.pk)}))
+    assert "heron" not in sent
+    assert all(name in sent for name in ("brief", "long", "framed", "instructed")), "variants go by their names"
+
+
+def test_a_shared_comparison_quotes_no_prompt(client: Client) -> None:
+    runs = ",".join(str(run.pk) for run in runs_that_prompt_apart("heron"))
+    assert "heron" in page(client, f"/compare/?runs={runs}")
+    sent = everything_of(share("comparison", {"runs": runs}))
+    assert "heron" not in sent
+    assert "The runs differ in system prompt" in sent
+
+
+@pytest.mark.parametrize("setting", range(4))
+def test_a_shared_leaderboard_quotes_no_prompt(client: Client, setting: int) -> None:
+    runs = runs_that_prompt_apart("heron")
+    for run in runs[3::4]:
+        make_scored_run(run.dataset, model=run.model, parameters={"temperature": 1})
+    settings = board(QueryDict())["settings"]
+    assert len(settings) == 4
+    asked = {"dataset": "sums", "setting": settings[setting]}
+    assert "heron" in page(client, f"/leaderboard/?{urlencode(asked)}")
+    sent = everything_of(share("leaderboard", asked))
+    assert "heron" not in sent
+    if "no system prompt, no prompt template" in settings[setting]:
+        told = (f"loop/one, temperature 0, run {runs[3].pk}<", "loop/one, temperature 1<")
+        assert all(name in sent for name in told), "rows of one model are told apart"
 
 
 def test_a_shared_leaderboard_and_experiment_show_later_runs() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from django.core.exceptions import ObjectDoesNotExist
 from django.http import QueryDict
 
+from benchmarks.analysis import rankings
 from benchmarks.analysis.comparisons import common_metrics, compared_runs
 from benchmarks.exports.html_file import TextTable, tables_html
 from benchmarks.exports.matrix_files import NOTE
@@ -20,10 +21,11 @@ from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.experiments import experiment_detail, experiment_runs, progress
 from benchmarks.queries.matrix_export import matrix_table
 from benchmarks.queries.tables.comparisons import differences_from
+from benchmarks.run_parameters import RUN_PARAMETERS, Kind
 from frontend import drawing, params
 from frontend.chart_parts import Chart
 from frontend.matrix import BoardRow, board_row, matrix_charts
-from frontend.views.leaderboard import board, charts_of
+from frontend.views.leaderboard import Row, board, charts_of
 
 
 def shared_page(link: ShareLink) -> str | None:
@@ -84,7 +86,7 @@ def _matrix(runs: Sequence[Run], query: QueryDict) -> tuple[list[str], list[Text
     metric, dataset, facet = (params.text(query, name) for name in ("metric", "dataset", "columns"))
     grid = matrices.matrix(runs, metric, dataset, facet)
     written = matrix_table(grid, "Scores")
-    # What differs between variants quotes their prompts.
+    # What differs between variants may quote their prompts.
     names = [row.variant for row in grid.rows]
     shown = [replace(row, variant=name) for row, name in zip(written.rows, names, strict=True)]
     written = replace(written, rows=shown)
@@ -114,6 +116,7 @@ def _leaderboard(query: QueryDict) -> str | None:
     if not shown["rows"]:
         return None
     lead = ", ".join(filter(None, [f"Version {shown['version_label']}", shown["metric"].title]))
+    ranked = _without_texts(shown["rows"], shown["query"]["metric"])
     rows = [
         [
             row.rank or MISSING,
@@ -123,14 +126,32 @@ def _leaderboard(query: QueryDict) -> str | None:
             row.cost_words,
             milliseconds(row.latency),
         ]
-        for row in shown["rows"]
+        for row in ranked
     ]
     heads = ["Rank", "Model", "Score (95% interval)", "n", "$ per 1,000", "Median latency"]
     notes = [f"A rank requires scores for {shown['min_coverage']} of the results. Cost includes the judge."]
-    pictures = _pictures(charts_of(shown["rows"]))
+    pictures = _pictures(charts_of(ranked))
     return tables_html(
         shown["title"], lead, shown["said"], [TextTable("Ranking", heads, rows)], notes=notes, images=pictures
     )
+
+
+def _without_texts(rows: Sequence[Row], metric: str) -> list[Row]:
+    """Rows that differ in numbers and choices say so; the number of the run stands for texts, which may be prompts."""
+    values = [rankings.row_values(row.run, metric) for row in rows]
+    kept = [{name: value for name, value in own.items() if name in _NOT_TEXTS} for own in values]
+    told = rankings.differences([(row.run, own) for row, own in zip(rows, kept, strict=True)])
+    return [
+        row if words == row.differs else replace(row, differs=", ".join(filter(None, [words, f"run {row.run.pk}"])))
+        for row, words in zip(rows, told, strict=True)
+    ]
+
+
+_NOT_TEXTS = {
+    name
+    for name, parameter in RUN_PARAMETERS.items()
+    if parameter.kind in (Kind.INTEGER, Kind.NUMBER, Kind.SWITCH, Kind.CHOICE)
+}
 
 
 def _pictures(charts: Sequence[Chart | None]) -> list[tuple[str, str]]:
