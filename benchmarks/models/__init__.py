@@ -1,6 +1,6 @@
 """What is stored: datasets and their versions, runs, results and scores, schedules, workers, messages, access."""
 
-from benchmarks.models.access import ApiToken, AuditEntry, IdempotencyKey, ShareLink
+from benchmarks.models.access import ApiToken, AuditEntry, IdempotencyKey, SavedView, ShareLink
 from benchmarks.models.datasets import HIDDEN_KINDS, Dataset, DatasetFile, DatasetVersion, Task
 from benchmarks.models.experiments import Experiment
 from benchmarks.models.imports import PushedResult, PushedRun
@@ -69,6 +69,7 @@ __all__ = [
     "Run",
     "RunKind",
     "RunStatus",
+    "SavedView",
     "Schedule",
     "ScheduledRun",
     "Score",

@@ -1,4 +1,4 @@
-"""API tokens, the audit log, and requests that must not be executed twice."""
+"""API tokens, the audit log, share links, saved views, and requests that must not be executed twice."""
 
 from __future__ import annotations
 
@@ -97,6 +97,38 @@ class ShareLink(models.Model):
     def asked(self) -> dict[str, str]:
         """``query`` by name."""
         return dict(parse_qsl(self.query))
+
+
+class SavedView(models.Model):
+    """A filtered list of runs and experiments under a name, for the account that saved it. Without an account, as in
+    development mode, it is for everybody who has none."""
+
+    class Tab(models.TextChoices):
+        ALL = "runs"
+        EXPERIMENTS = "experiments"
+        RUNS = "single-runs"
+        IMPORTED = "imported-runs"
+        SCHEDULED = "scheduled-runs"
+
+    name = models.CharField(max_length=60)
+    tab = models.CharField(max_length=20, choices=Tab.choices, default=Tab.ALL)
+    query = models.TextField(help_text="The filters, as in an address: status=failed&days=7")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("name", "id")
+        constraints = (
+            models.UniqueConstraint(fields=("created_by", "name"), name="view_names_are_unique_per_account"),
+            models.UniqueConstraint(
+                fields=("name",), condition=models.Q(created_by=None), name="view_names_are_unique_without_account"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class IdempotencyKey(models.Model):

@@ -166,6 +166,12 @@ def unlinked() -> list[Form]:
             reverse("frontend:share"),
             {"kind": [*FIELDS], "query": [f"run={run.pk}", "runs=1,2&metric=", "dataset=a&version=1"]},
         ),
+        Form(
+            "POST",
+            reverse("frontend:save-view"),
+            {"name": ["Failed"], "tab": ["runs", "single-runs"], "query": ["status=failed&days=7", "columns=0"]},
+        ),
+        Form("POST", reverse("frontend:delete-view", args=(1,))),
         Form("GET", reverse("frontend:set-password", args=("MQ", "key"))),
         Form("POST", reverse("frontend:send-delivery", args=("ops", WebhookDelivery.objects.get().pk))),
         *(Form("POST", reverse(f"frontend:{name}-webhook", args=("page",))) for name in ("renew", "delete")),

@@ -155,6 +155,8 @@ RULES: dict[str, Rule] = {
     "frontend:runs": pages(),
     **{f"frontend:{kind}-runs": pages() for kind in ("single", "imported", "scheduled")},
     "frontend:selected-runs": writes(LAUNCH),
+    "frontend:save-view": Rule({}, {"POST": READ}, public=False),
+    "frontend:delete-view": Rule({"pk": 1}, {"POST": READ}, public=False),
     "frontend:new-experiment": pages(),
     "frontend:launch": Rule({}, {"GET": LAUNCH, "POST": LAUNCH}),
     "frontend:launch-metrics": writes(LAUNCH, slug="sums"),

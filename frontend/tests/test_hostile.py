@@ -58,6 +58,8 @@ NOT_READ = {
     "review-import": "takes a file",
     "review-export": "see the tests of reviews",
     "edit-run": "takes a form",
+    "save-view": "takes a form",
+    "delete-view": "takes a form",
     "share": "takes a form",
     "revoke-link": "takes a form",
     "new-calibration": "takes a form",

@@ -16,9 +16,11 @@ from benchmarks.queries.runs import models_used, receiving, tags_used
 from benchmarks.queries.tables.run_list import LISTED
 from benchmarks.queries.tables.runs import RECEIVING
 from benchmarks.services.access import may, may_launch
+from benchmarks.services.saved_views import LONGEST_NAME, list_query, may_save_views, saved_views
 from frontend import params
 from frontend.chips import COLUMNS, chips, chosen_columns, columns_offered
 from frontend.navigation import tabs
+from frontend.views.saved_views import address_of
 
 PAGE_SIZE = 25
 PERIODS = ((1, "Last day"), (7, "Last 7 days"), (30, "Last 30 days"), (365, "Last year"))
@@ -74,9 +76,22 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         "models": models_used(),
         "statuses": RunStatus.choices,
         "periods": PERIODS,
+        **_views(request, tab),
         "may_launch": may_launch(request.user),
         "may_import": may_import,
         "receiving": RECEIVING.where(may_import=may_import).of(receiving() if tab == "runs" else ()),
     }
     # Where rows of both kinds are mixed, heads do not sort.
     return render(request, "frontend/runs/list.html", context | ({"sort": filters.sort} if tab in TABS else {}))
+
+
+def _views(request: HttpRequest, tab: str) -> dict[str, object]:
+    """The saved views of the user, which of them is shown, and what the form sends that saves another one."""
+    shown = list_query(request.GET.urlencode())
+    views = [(view, address_of(view), (view.tab, view.query) == (tab, shown)) for view in saved_views(request.user)]
+    return {
+        "views": views,
+        "view": next((view for view, _, is_shown in views if is_shown), None),
+        "query_to_save": shown if may_save_views(request.user) else "",
+        "longest_name": LONGEST_NAME,
+    }

@@ -251,6 +251,8 @@ NO_PAGES = {
     "run-export": "a file",
     "matrix-export": "a file",
     "dismiss-score-drop": "accepts a form and goes to the overview",
+    "save-view": "accepts a form and goes to the runs",
+    "delete-view": "accepts a form and goes to the runs",
     "share": "accepts a form and goes to the page",
     "revoke-link": "accepts a form and goes to the page",
     "shared": "a page in one file",
