@@ -10,10 +10,11 @@ from django.db.models import Max, OuterRef, QuerySet, Subquery
 from benchmarks.analysis.comparisons import Compared, compared_runs
 from benchmarks.models import COMPLETED, Run, ScheduledRun, ScoreDrop
 from benchmarks.run_parameters import Decides, deciding
+from benchmarks.statistics import margins
 
-LEVEL = 0.01
-"""The probability of any significant difference if nothing has changed, over all metrics and earlier runs compared.
-Half of those are drops: with one run per day, an unchanged model gets a false score drop at most every 200 days."""
+LEVEL = 2 * margins.LEVEL / margins.NIGHTS
+"""The probability of any significant difference in one night if nothing has changed, over all metrics and earlier runs
+compared. Half of those are drops, so of 100 nights in a row without a change, at most 5% of series have a false one."""
 MAX_EARLIER_RUNS = 366
 """How far back the comparison goes: a year of daily runs."""
 MOST_SHOWN = 20

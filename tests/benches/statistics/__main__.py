@@ -56,6 +56,7 @@ BENCHES: dict[str, Bench] = {
     "Krippendorff's α of rare values": people.rare_values,
     "Mean ranks over datasets": rankings.ranks_over_datasets,
     "The same within a margin": margins.same,
+    "A gate every night": margins.nights,
 }
 
 

@@ -1,4 +1,5 @@
-"""How often two runs are wrongly called the same at the margin's edge, and how often equal runs are found the same."""
+"""How often two runs are wrongly called the same at the margin's edge, how often equal runs are found the same, and how
+often a nightly gate raises a false alarm or finds a loss."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.statistics.margins import Edges, edges
+from benchmarks.statistics.margins import LEVEL, NIGHTS, Edges, edges
 from tests.benches.statistics.report import share, table
 
 DRAWS = 2_000
@@ -61,3 +62,41 @@ def same(random: np.random.Generator) -> Iterator[str]:
             equal = [drawn(random, kind, tasks, 0.0).is_same(MARGIN) for _ in range(DRAWS // 4)]
             rows.append([kind.name, tasks, share(float(np.mean(edge))), share(float(np.mean(equal)))])
     yield table(["scores", "tasks", "same within 5 points, at a true 5", "same, at a true 0"], rows)
+
+
+SERIES = 400
+GATE = 0.02
+"""The margin of the nightly gate."""
+
+
+def nights(random: np.random.Generator) -> Iterator[str]:
+    """Series of nights against one reference run, on the same tasks: a task is right with a chance of its own each
+    night. The losses up to the margin must raise no alarm in all nights of a series.
+    """
+    rows = []
+    for tasks, spread in ((60, 0.25), (240, 0.25), (240, 0.45)):
+        for loss in (GATE, 0.1, 0.2):
+            alarmed = [_alarms(random, tasks, spread, loss, NIGHTS if loss <= GATE else 1) for _ in range(SERIES)]
+            share_of = share(float(np.mean(alarmed)))
+            rows.append(
+                [tasks, _chances(spread), f"{100 * loss:.0f}", *((share_of, "") if loss <= GATE else ("", share_of))]
+            )
+    yield table(
+        ["tasks", "chances", "true loss, points", f"false alarm in {NIGHTS} nights", "found in one night"], rows
+    )
+
+
+def _chances(spread: float) -> str:
+    return f"{0.5 - spread:.2f} to {0.5 + spread:.2f}"
+
+
+def _alarms(random: np.random.Generator, tasks: int, spread: float, loss: float, count: int) -> bool:
+    """Whether any of ``count`` nights is called worse."""
+    chances = random.uniform(0.5 - spread, 0.5 + spread, tasks)
+    reference = dict(enumerate(random.binomial(1, chances).tolist()))
+    later = np.clip(chances - loss * chances / chances.mean(), 0, 1)
+    for _ in range(count):
+        night = dict(enumerate(random.binomial(1, later).tolist()))
+        if edges(reference, night, level_high=LEVEL / NIGHTS).is_worse(GATE):
+            return True
+    return False
