@@ -201,7 +201,7 @@ class _Depot:
         return {
             "name": name,
             "input": f"{text} {_END}",
-            "expected_output": "Done.",
+            "expected_output": "",
             "expected_tools": self.calls,
             "world": {
                 "tables": {
