@@ -24,7 +24,7 @@ from benchmarks.queries.resources.reviews import ResultLabels, ReviewDetail, Rev
 from benchmarks.queries.results import result_of_any_run
 from benchmarks.queries.reviews import labels_of_answer, reviews
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.labels import LabelRequest, label_result
+from benchmarks.services.labels import LabelRequest
 from benchmarks.services.reviews import queues as services
 from benchmarks.services.reviews.files import CONTENT_TYPES, export_labels
 
@@ -47,9 +47,12 @@ class ResultLabelsView(APIView):
 
     @extend_schema(request=LabelRequest, responses={201: serializer_of(ResultLabels), 400: REFUSED, 409: NOT_NOW})
     def post(self, request: Request, pk: str) -> Response:
-        """Label a result. The label replaces your earlier one by the same metric; that stays in the history."""
+        """Label a result. The label replaces your earlier one by the same metric; that stays in the history.
+
+        If the answer is in an open review by that metric, and you have a place there, the label counts in the review.
+        """
         result = result_of_any_run(int(pk))
-        label_result(result, request.data, request.user)
+        services.label_answer(result, request.data, request.user)
         return _labels_for(result, request, status.HTTP_201_CREATED)
 
 

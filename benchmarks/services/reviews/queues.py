@@ -16,12 +16,12 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from benchmarks.metrics.preference import Preference
-from benchmarks.models import OF_MODELS, Experiment, Label, ReviewItem, ReviewQueue, Run
-from benchmarks.models.reviews import CLAIMED, LABELED, SKIPPED
+from benchmarks.models import OF_MODELS, Experiment, Label, Result, ReviewItem, ReviewQueue, Run
+from benchmarks.models.reviews import CLAIMED, LABELED, SKIPPED, results_of_answer
 from benchmarks.presentation.labels import SAMPLING, STRATUM
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.labels import LabelRequest, label_result, reviewer_name, withdraw_label
+from benchmarks.services.labels import LabelRequest, label_result, reviewer_name, valid_label, withdraw_label
 from benchmarks.services.requests import StrictBoolean, StrictRequest, StrictText, validated_by
 from benchmarks.services.reviews.pairs import draw_pairs
 from benchmarks.services.reviews.sampling import FILTERS, answers_of, draw
@@ -177,6 +177,27 @@ def save_and_next(queue: ReviewQueue, item_pk: int, data: Any, user: Caller = No
         label_result(item.result, {**data, "metric": queue.metric}, user, queue)
         item.mark(reviewer, LABELED)
         return _claim_next(items, reviewer)
+
+
+def label_answer(result: Result, data: Any, user: Caller = None) -> None:
+    """Store the caller's label of a result outside a review. Where the answer is in an open review by that metric and
+    the caller has a place, it counts there. Raises as ``label_result`` does.
+    """
+    reviewer = reviewer_name(user)
+    with transaction.atomic():
+        answers, metric = results_of_answer(result), valid_label(result, data)["metric"]
+        waiting = ReviewItem.objects.filter(result__in=answers, queue__metric=metric, queue__closed_at=None)
+        item = next((item for item in waiting.order_by("queue") if _is_open_to(item, reviewer)), None)
+        label_result(result, data, user, item.queue if item else None)
+        if item:
+            item.mark(reviewer, LABELED)
+
+
+def _is_open_to(item: ReviewItem, reviewer: str) -> bool:
+    """Whether the person can label it, or has labeled it; the queue is locked from here on."""
+    ReviewQueue.objects.select_for_update().get(pk=item.queue_id)
+    item.refresh_from_db()
+    return item.state_for(reviewer) in (CLAIMED, LABELED) or item.has_place(time.time())
 
 
 def skip_and_next(queue: ReviewQueue, item_pk: int, user: Caller = None) -> ReviewItem | None:

@@ -174,6 +174,28 @@ def test_two_people_share_the_answers_and_both_label_the_overlap(people: tuple[U
     assert (overview.labels, overview.wanted, overview.twice, overview.disagreeing) == (26, 26, 6, 6)
 
 
+def test_a_label_from_outside_counts_in_the_open_review_of_its_answer(people: tuple[User, User, User]) -> None:
+    ada, grace, mary = people
+    queue = make_review(make_scored_run(values=[1.0] * 2))
+    one, two = (item.result for item in queue.items.all())
+    given = {"metric": queue.metric, "value": 0.0}
+    queues.label_answer(one, given, ada)
+    assert [(label.author_name, label.queue) for label in Label.objects.all()] == [("ada", queue)]
+    assert review_counts(queue).labels == 1
+    claimed = queues.start_labeling(queue, grace)
+    assert claimed is not None
+    assert claimed.result == two
+    # The places are taken: by a label, and by a claim.
+    queues.label_answer(one, given, mary)
+    queues.label_answer(two, given, mary)
+    assert set(Label.objects.filter(author_name="mary").values_list("queue", flat=True)) == {None}
+    queues.label_answer(two, given, grace)
+    assert review_counts(queue).labels == 2
+    queues.close_review(queue)
+    queues.label_answer(one, {**given, "value": 1.0}, ada)
+    assert Label.objects.get(author_name="ada", replaced_at=None).queue == queue, "it stays a label of the review"
+
+
 def test_a_claimed_answer_is_kept_for_a_while_and_then_offered_again(people: tuple[User, User, User]) -> None:
     ada, grace, _ = people
     queue = make_review(make_scored_run(values=[1.0]))
