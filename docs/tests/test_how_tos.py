@@ -254,7 +254,7 @@ def test_a_page_with_a_table_is_added_as_the_page_says(tmp_path: Path) -> None:
     _insert(folder / "benchmarks/api/urls.py", register, 'router.register("canvas-sets", ')
     urls, address = folder / "frontend/urls.py", indent(address.rstrip(), "    ") + ",\n"
     _insert(urls, "from benchmarks.queries.versions import VERSIONS, versions\n", "from frontend.views import (")
-    _insert(urls, "from frontend.views.lists import list_page\n", "from frontend.views.settings import")
+    _insert(urls, "from frontend.views.lists import list_page\n", "from frontend.views.settings import hub")
     _insert(urls, address, '    path("settings/", hub.hub')
     assert touched(folder) == set(places(text))
     for line in ("python manage.py migrate --verbosity 0", "python manage.py datasets sync"):
@@ -304,7 +304,8 @@ print("two tables, and all ways in have it")
 _LOOK_AT_THE_OPTION = """
 from benchmarks.engine.execution.model_clients import provider_spec
 from benchmarks.providers.registered_providers import make_provider
-assert make_provider(provider_spec("ours", None))._headers["X-Project"] == "benchmarks"
+from benchmarks.engine.addresses import address_of
+assert make_provider(provider_spec("ours", None, address_of("ours")))._headers["X-Project"] == "benchmarks"
 print("requests have it")
 """
 
