@@ -58,7 +58,7 @@ REQUIREMENTS = group(
         "POINTS",
         "exit with 1 if the run is worse than --compare-to by more points, with 4 if the data cannot tell",
     ),
-    switch("--nightly", "with --margin: one of a series; an unchanged system fails with at most 5% in 100 nights"),
+    switch("--nightly", "with --margin: one of a series; an unchanged system fails with at most 5%% in 100 nights"),
     switch("--fail-on-regression", "exit with 1 if a metric is significantly worse than in --compare-to (paired test)"),
 )
 REPORTS = group(
@@ -105,7 +105,7 @@ class RunningCommand(DeletingCommand):
         RUN,
         argument("--against", "RUN", "the earlier run", type=int, required=True),
         argument("--margin", "POINTS", "by default 2"),
-        switch("--nightly", "one of a series; an unchanged system fails with at most 5% in 100 nights"),
+        switch("--nightly", "one of a series; an unchanged system fails with at most 5%% in 100 nights"),
         *REPORTS,
     )
     def gate(self, run: int, *, against: int, margin: str | None, **options: Any) -> int:

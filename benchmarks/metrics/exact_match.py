@@ -80,9 +80,9 @@ def _says(text: str, references: Iterable[str], question: str) -> bool:
     sentence = _CONTRAST.split(parts[-1])[-1]
     sentence = _EXPLANATION.split(unwrap(sentence), maxsplit=1)[0]
     asked = set(_stems(question)) - _SAYS_NOTHING
-    for wanted in references:
+    for wanted in filter(None, references):
         before, found, after = sentence.partition(wanted)
-        if not wanted or not found or before[-1:].isalnum() or after[:1].isalnum() or wanted in after:
+        if not found or before[-1:].isalnum() or after[:1].isalnum() or wanted in after:
             continue
         if _NEGATION.search(_NO_THEN.sub("", before)) or _NEGATION.search(after):
             continue

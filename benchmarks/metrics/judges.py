@@ -156,15 +156,15 @@ class JudgeSession:
 async def try_judge(judge: Judge, timeout_s: float = JUDGING_TIMEOUT_S) -> Score:
     """The judge's score of a plainly correct answer, or why it gave none. It is asked again if unreadable.
 
-    A score of at most 1 of 10 that is not 0 is an error: such a judge uses a scale of its own, and its scores would
-    be a tenth of what they mean.
+    A score between 0 and 1 of 10 is an error: such a judge uses a scale of its own, and its scores would be a tenth of
+    what they mean.
     """
     session = JudgeSession(judge)
     try:
         async with asyncio.timeout(timeout_s):
             verdict = cast("TrialVerdict", await session.ask(TRIAL, TrialVerdict))
         score = scored(verdict.score / SCORE_RANGE[1], verdict.reason)
-        if 0 < verdict.score <= 1:
+        if 0 < verdict.score < 1:
             score = judge_error(
                 f"The judge {judge.model} scored a correct answer {verdict.score:g} on a scale of 0 to "
                 f"{SCORE_RANGE[1]:g}, as a judge does that scores from 0 to 1. Use a judge that keeps to the scale."

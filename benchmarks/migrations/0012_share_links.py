@@ -7,12 +7,14 @@ from django.db import migrations, models
 
 def move_links_of_runs(apps, schema_editor):
     Run, ShareLink = apps.get_model('benchmarks', 'Run'), apps.get_model('benchmarks', 'ShareLink')
-    shared = Run.objects.filter(shared_since__isnull=False, shared_until__isnull=False)
+    database = schema_editor.connection.alias
+    shared = Run.objects.using(database).filter(shared_since__isnull=False, shared_until__isnull=False)
     columns = shared.order_by('pk').values_list('pk', 'shared_since', 'shared_until')
     subjects = [f'run {pk}' for pk, _, _ in columns]
-    entries = apps.get_model('benchmarks', 'AuditEntry').objects.filter(action='run.share', subject__in=subjects)
+    entries = apps.get_model('benchmarks', 'AuditEntry').objects.using(database)
+    entries = entries.filter(action='run.share', subject__in=subjects)
     authors = dict(entries.order_by('pk').values_list('subject', 'account'))
-    ShareLink.objects.bulk_create(
+    ShareLink.objects.using(database).bulk_create(
         ShareLink(
             kind='run',
             query=f'run={pk}',

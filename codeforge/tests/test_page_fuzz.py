@@ -142,6 +142,8 @@ def unlinked() -> list[Form]:
         Form("POST", reverse("frontend:rescore-all", args=(run.dataset.slug, 1, 1))),
         Form("GET", reverse("frontend:providers")),
         Form("GET", reverse("frontend:new-experiment")),
+        Form("GET", reverse("frontend:new-schedule"), {"run": [str(run.pk)]}),
+        Form("GET", reverse("frontend:edit-schedule", args=(1,))),
         Form("GET", reverse("frontend:compare-tasks"), {**of_pair, **of_grid}),
         Form("GET", reverse("frontend:experiment-tasks", args=(run.experiment_id,)), {**of_grid}),
         Form(

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
-from django.db.migrations.operations import AddField
+from django.db.migrations.operations import AddField, RemoveField
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
@@ -63,8 +63,11 @@ def test_what_differs_is_named_with_what_to_do(statement: str, difference: str) 
 def test_a_missing_migration_is_no_other_schema() -> None:
     loader = MigrationLoader(connection)
     later = [loader.graph.nodes[key] for key in loader.graph.nodes if key[0] == "benchmarks" and key[1] >= "0007"]
-    for added in (each for migration in later for each in migration.operations if isinstance(each, AddField)):
-        change(f"ALTER TABLE benchmarks_{added.model_name} DROP COLUMN {added.name}")
+    for each in (each for migration in later for each in migration.operations):
+        if isinstance(each, AddField):
+            change(f"ALTER TABLE benchmarks_{each.model_name} DROP COLUMN {each.name}")
+        elif isinstance(each, RemoveField):
+            change(f"ALTER TABLE benchmarks_{each.model_name} ADD COLUMN {each.name} datetime")
     MigrationRecorder.Migration.objects.filter(app="benchmarks", name__in=[each.name for each in later]).delete()
     assert schema_problem() == ""
     assert schema.migrations_problem() == f"{plural(len(later), 'migration')} not applied. Run `manage.py migrate`."

@@ -60,7 +60,7 @@ def test_the_page_shows_status_models_and_prices(client: Client, live: LoopbackS
     html = page(client)
     assert "<strong>1 of 3 providers is ready.</strong> keyless and openai have no key." in html
     assert "NO_SUCH_KEY is not set" in html
-    cells = ('<td class="num wide-only">8,000</td>', '<td class="num"> 0.075 <small', "cached 0.0125</small>")
+    cells = ('<td class="num wide-only"> 8,000 </td>', '<td class="num"> 0.075 <small', "cached 0.0125</small>")
     for cell in (*cells, "extra-0", "4 more models"):
         assert cell in html, cell
     assert "in-the-query" not in html

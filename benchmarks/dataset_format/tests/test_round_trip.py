@@ -52,8 +52,8 @@ HASHES = {
         "587a590c5f0c3afb567d336e3325e758b199e05df2423fc7473ffd45098d3332",
     ),
     "rag-faithfulness": (
-        "0a41deb4f9d9dbbad1feda3c44455438167270956eafe166a420a9fd1d8be604",
-        "866096cc8b79ebbf096218ea30b5a773dabdf80642605e964a8899ca16fcb333",
+        "7b53c1f2fd06f7b258981481875eb38634283228de31b090eb8dd202d4b2dbc4",
+        "086bd03c4ea74fb4e37b4c52e9dd72450f13fd88ac09f0376112b1da214aef42",
     ),
     "reasoning": (
         "6b37ce5112d8d941311386dcc95bf57912a72bed25c220f1f5bd04dba415d4d8",
@@ -68,8 +68,8 @@ HASHES = {
         "5b28c10f2313d55ae6db40010fbe460f8557e57d02cc265d055524a7e3730f05",
     ),
     "tool-use-shop": (
-        "b19a26f16f555c7d70ec8804c905bc2f7ee48a4fa20342ecd088f2fd4d9e30cb",
-        "e1a7c6dcd2609d8e660133c7111663ea65e7aa36dd46ed4d8498e3575221c3a5",
+        "3a021b1c6dad58af60a09bd0ceac888cebff4333da5ebebf39079a95189b1f18",
+        "fe37fc8a92efd918ac8469d608783e6237d05c66897e15989d0cb7b0a5146f48",
     ),
 }
 """Dataset → its content hash, and the SHA-256 of the hashes of its tasks."""

@@ -108,13 +108,13 @@ class WorstCase:
 
     A byte-level tokenizer never makes more tokens than bytes, and ``max_tokens`` bounds every reply. Not counted
     are the tool results that a dataset simulates. An endpoint that reports more tokens than that raises all later
-    estimates by the highest factor seen, so that only what was reserved before can cost more than was reserved. A
-    run with a budget has known prices and ``max_tokens``; its request checks that.
+    estimates by the highest factor and excess seen, so that only what was reserved before can cost more than was
+    reserved. A run with a budget has known prices and ``max_tokens``; its request checks that.
     """
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._factor = 1.0
+        self._factor, self._excess = 1.0, 0.0
         self._price = price_of(run.model)
         self._judges = [
             (price_of(name), judge_parameters(run, name).max_tokens) for name in judges_named(run.judge_model)
@@ -126,11 +126,12 @@ class WorstCase:
         """Note what the endpoint reported for a question; unknown counts say nothing."""
         cost, most = self._price.cost(tokens_in, tokens_out), self._asking(prompt)
         if cost and most:
-            self._factor = max(self._factor, cost / most)
+            self._factor, self._excess = max(self._factor, cost / most), max(self._excess, cost - most)
 
     def asking(self, prompt: Prompt) -> float:
         """The most that a question can cost until it is answered, by what the endpoint reported so far."""
-        return self._factor * self._asking(prompt)
+        most = self._asking(prompt)
+        return max(self._factor * most, most + self._excess)
 
     def _asking(self, prompt: Prompt) -> float:
         if self._run.budget_in_force is None:

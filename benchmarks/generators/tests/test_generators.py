@@ -27,10 +27,10 @@ HASHES = {
     "long-context": "74d18a8c0390d6a41bd2a05e6d9af8e7f36a57cc15049cb305f3ddad4ca59263",
     "basic-coding": "580070b254f63502d9dab978b3cd642727029feaa4c504fd4d95728264a5f51e",
     "structured-output": "307cba8edc26db7b6ce86ca411085e18bb24dac4cb0b73601eb6b348b9328e8a",
-    "instruction-following": "fe9e6e2e8843a99d1e7417c8eade9247142b37dd2743365ab1a4a87bf1a3c0c6",
+    "instruction-following": "3403a2aa145a27598a464cb9f758d35c409fee4e7b7b4a3d01a5b4efd062e5ff",
     "rag-faithfulness": "65854b1d5b4ccf6fff49c790e65e1f097e0fa6eebf5956807f4adab4d35d13b4",
     "conversations": "6fccb3b51858cb6b47ed6e3ca83976825f97cbea006a6ecdb7af375e8d63e118",
-    "tool-use": "caff2704b1c99808242fea5f410a2a55b9ebcb4ae9513b2a45f7181fd69fbd4e",
+    "tool-use": "6f14e9face5102dcb4b7685ce9901a471eb8732b7fda1452f142834270b39311",
     "reasoning": "da6b0d962686c96c860e52247f0f443e9b909ce9383463e69b1bec1000aaa27e",
 }
 """Of 60 tasks from seed 5. If one changes, change the seed of the shipped file too: its tasks are others."""

@@ -54,7 +54,12 @@ async def answering(
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     entry = ENTRIES[name]
-    local = URL(entry["base_url"]).with_scheme("http").with_host("127.0.0.1").with_port(runner.addresses[0][1])
+    local = (
+        URL(entry.get("base_url") or entry["default_url"])
+        .with_scheme("http")
+        .with_host("127.0.0.1")
+        .with_port(runner.addresses[0][1])
+    )
     key = KEY if "api_key_env" in entry else None
     provider = make_provider(ProviderSpec(name, entry.get("kind", "openai_compatible"), str(local), key, stream=stream))
     try:
