@@ -685,7 +685,7 @@ def test_two_runs_are_compared_on_their_shared_tasks(client: Client) -> None:
     assert "a/bad better</a>" not in html, "no task favors it"
     assert f'run={bad.pk}&amp;baseline={good.pk}"> a/good better</a>' in html
     better = page(client, f"/compare/tasks/?runs={good.pk},{bad.pk}&show=worse&run={bad.pk}")
-    assert better.count(f"/runs/{bad.pk}/results/") == 25
+    assert better.count(f"/runs/{bad.pk}/results/") == 30
     assert "No task matches" in page(client, f"/compare/tasks/?runs={good.pk},{bad.pk}&show=worse&run={good.pk}")
 
 
