@@ -306,7 +306,7 @@ def calibration(walk: Walk) -> None:
 def exports(walk: Walk) -> None:
     walk.click("Runs", within="header")
     walk.open_run("reasoning medium")
-    walk.click("Export or share", "link")
+    walk.press(walk.page.locator("#export summary"))
     with walk.page.expect_download():
         walk.page.get_by_role("link", name="CSV").first.click()
     walk.clicks += 1
