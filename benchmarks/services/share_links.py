@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from urllib.parse import urlencode
 
 from django.core import signing
@@ -95,17 +96,10 @@ def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
-def _run(text: str) -> str:
+def _existing(model: type[Run] | type[Experiment], text: str) -> str:
     pk = _number(text)
-    if not Run.objects.filter(pk=pk).exists():
-        raise NotPossible(f"Run {pk or text[:20]} does not exist.")
-    return str(pk)
-
-
-def _experiment(text: str) -> str:
-    pk = _number(text)
-    if not Experiment.objects.filter(pk=pk).exists():
-        raise NotPossible(f"Experiment {pk or text[:20]} does not exist.")
+    if not model.objects.filter(pk=pk).exists():
+        raise NotPossible(f"{model.__name__} {pk or text[:20]} does not exist.")
     return str(pk)
 
 
@@ -129,8 +123,8 @@ def _dataset(text: str) -> str:
 
 
 _SUBJECTS: dict[str, Callable[[str], str]] = {
-    ShareLink.Kind.RUN: _run,
-    ShareLink.Kind.EXPERIMENT: _experiment,
+    ShareLink.Kind.RUN: partial(_existing, Run),
+    ShareLink.Kind.EXPERIMENT: partial(_existing, Experiment),
     ShareLink.Kind.COMPARISON: _runs,
     ShareLink.Kind.LEADERBOARD: _dataset,
 }
