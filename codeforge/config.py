@@ -22,7 +22,8 @@ from benchmarks.providers.base import JudgeSettings, Limits, RetryPolicy, Sectio
 from benchmarks.providers.extra_parameters import problems_of
 from benchmarks.providers.http_provider import HTTPProvider, http_address
 from benchmarks.providers.model_families import ModelFamily
-from benchmarks.providers.registered_providers import BASELINE, PROVIDER_KINDS
+from benchmarks.providers.registered_providers import BASELINE, PROVIDER_KINDS, split_model
+from benchmarks.providers.systems.options import KINDS_OF, SystemOptions, misplaced
 
 
 class ConfigError(Exception):
@@ -30,9 +31,7 @@ class ConfigError(Exception):
 
 
 def _model_name(value: str) -> str:
-    provider, slash, model = value.partition("/")
-    if not (slash and provider and model):
-        raise ValueError(f"{value!r} is not a valid model name. Use provider/model, for example, openai/gpt-4o.")
+    split_model(value)
     return value
 
 
@@ -77,11 +76,14 @@ WebhookEvent = Literal[
 ]
 
 
-class ProviderConfig(Section):
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class ProviderConfig(SystemOptions):
     kind: Annotated[str, AfterValidator(_provider_kind)] = "openai_compatible"
     """Protocol of the endpoint"""
     base_url: Address | None = None
-    """URL of the endpoint, which usually ends in `/v1`; required except for `litellm`"""
+    """URL of the endpoint, which usually ends in `/v1`; required except for `litellm`, `command` and `python`"""
     default_url: Address | None = None
     """Instead of `base_url`: URL until administrators enter another one on the page Models"""
     api_key_env: str | None = None
@@ -92,7 +94,7 @@ class ProviderConfig(Section):
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
     headers: dict[str, str] = Field(default_factory=dict)
-    """Headers of every request; never shown"""
+    """Headers of every request; `${NAME}` is an environment variable; never shown"""
     stream: bool = False
     """Stream answers, which measures the time to the first token and tokens per second; not for `litellm`"""
 
@@ -108,9 +110,37 @@ class ProviderConfig(Section):
             raise ValueError(f"`default_url` does not apply to the kind {self.kind}. Use `base_url`.")
         if self.default_url is not None and self.headers:
             raise ValueError("`headers` would be sent to any URL that is entered. Use `base_url` with them.")
-        if self.kind == "litellm" and self.stream:
-            raise ValueError("`stream` does not apply to the kind litellm. Remove it.")
+        if self.stream and (self.kind == "litellm" or self.is_system):
+            raise ValueError(f"`stream` does not apply to the kind {self.kind}. Remove it.")
+        if self.kind in ("command", "python") and (self.base_url or self.api_key_env or self.headers):
+            raise ValueError(f"`base_url`, `api_key_env` and `headers` do not apply to the kind {self.kind}.")
+        if problem := misplaced(self.kind, self):
+            raise ValueError(problem)
         return self
+
+    @property
+    def is_system(self) -> bool:
+        """Whether it leads to a system under test, which may be named without a model."""
+        kind = PROVIDER_KINDS.ours.get(self.kind)
+        return kind is not None and kind.is_system
+
+    @property
+    def system(self) -> SystemOptions | None:
+        """The options of a system under test."""
+        if not self.is_system:
+            return None
+        return SystemOptions(**{name: getattr(self, name) for name in self.model_fields_set & KINDS_OF.keys()})
+
+    @property
+    def header_variables(self) -> frozenset[str]:
+        """The environment variables that headers name."""
+        return frozenset(name for value in self.headers.values() for name in _VARIABLE.findall(value))
+
+    def headers_with(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """The headers with the values of their variables. Raises ``ValueError`` if one is not set."""
+        if missing := sorted(name for name in self.header_variables if not environ.get(name)):
+            raise ValueError(f"The environment variable {missing[0]}, which a header names, is not set.")
+        return {name: _VARIABLE.sub(lambda found: environ[found[1]], value) for name, value in self.headers.items()}
 
     @property
     def address_can_be_entered(self) -> bool:
@@ -233,10 +263,28 @@ class Config(Section):
             if provider not in {*self.providers, "baseline"}:
                 known = ", ".join(sorted(self.providers)) or "none"
                 raise ValueError(f"models.{name}: Provider {provider!r} is not configured. Configured: {known}.")
+            if "/" not in name and not self.is_system(name):
+                raise ValueError(f"models.{name}: This is not the name of a model. Use {name}/MODEL.")
+        if self.judge.model and self.is_system(self.judge.model):
+            raise ValueError(f"judge.model: {self.judge.model} is a system under test. Name a model.")
         for name in self.webhooks:
             if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,59}", name):
                 raise ValueError(f"webhooks.{name}: A webhook's name has up to 60 of the characters a-z, 0-9, - and _.")
         return self
+
+    def is_system(self, model: str) -> bool:
+        """Whether the name of a model is that of a system under test: ``bot``, or ``bot/NAME``."""
+        provider = self.providers.get(model.partition("/")[0])
+        return provider is not None and provider.is_system
+
+    def retrieves(self, model: str) -> bool:
+        """Whether it may report passages that it looks up, which only systems under test do."""
+        provider = self.providers.get(model.partition("/")[0])
+        return provider is not None and provider.is_system and (provider.kind != "http" or bool(provider.retrieved))
+
+    @property
+    def any_retrieves(self) -> bool:
+        return any(map(self.retrieves, self.providers))
 
     def model(self, name: str) -> ModelConfig:
         """The configuration of a model, with everything unknown if there is none. Baselines cost nothing."""
@@ -248,7 +296,8 @@ class Config(Section):
     def secret_variables(self) -> frozenset[str]:
         """The names of all environment variables that hold a key or a signing secret."""
         keys = {provider.api_key_env for provider in self.providers.values() if provider.api_key_env}
-        return frozenset(keys | {webhook.secret_env for webhook in self.webhooks.values()})
+        named = {name for provider in self.providers.values() for name in provider.header_variables}
+        return frozenset(keys | named | {webhook.secret_env for webhook in self.webhooks.values()})
 
     def datasets_path(self, base: Path) -> Path:
         """The datasets directory; a relative ``datasets_dir`` is relative to ``base``."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from django.conf import settings
+
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
 from benchmarks.models import DatasetVersion
@@ -25,9 +27,10 @@ class MetricChoice:
 
 
 def fitting_metrics(version: DatasetVersion) -> list[Metric]:
-    """The metrics for which the tasks of the version have what they need."""
+    """The metrics for which the tasks of the version, or the systems under test, have what they need."""
     offered: list[Metric] = [*REGISTERED_METRICS.values(), *rubric_metrics(version)]
-    return [metric for metric in offered if not missing_fields(metric, version)]
+    retrieves = settings.CODEFORGE.any_retrieves
+    return [metric for metric in offered if not missing_fields(metric, version, retrieves=retrieves)]
 
 
 def metric_choice(

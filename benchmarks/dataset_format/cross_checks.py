@@ -9,7 +9,7 @@ from benchmarks.dataset_format.problems import Fault, Path, did_you_mean, quoted
 from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.dataset_format.tools import ToolUse
 from benchmarks.dataset_format.world_checks import dataset_world_faults, task_world_faults
-from benchmarks.metrics.base import ALWAYS_THERE
+from benchmarks.metrics.base import ALWAYS_THERE, FROM_SYSTEMS
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.metrics.rubrics import PREFIX, RubricMetric, rubric_metric
 from benchmarks.metrics.task_parts import Arguments, RubricValues, Tool
@@ -67,7 +67,7 @@ def _metric_faults(
             hint = did_you_mean(name, [PREFIX + each for each in own]) or "; list it in `rubrics`"
             yield Fault(("metrics", index), f"{name} is not one of the dataset's rubrics{hint}")
             continue
-        needs = sorted(metric.needs - ALWAYS_THERE)
+        needs = sorted(metric.needs - ALWAYS_THERE - FROM_SYSTEMS.keys())
         if missing := [field for field in needs if not any(task.states(field) for task in tasks)]:
             reason = "scores only canvases" if "group" in missing else f"needs {missing[0]}, which no task has"
             yield Fault(("metrics", index), f"{name} {reason}: remove it")

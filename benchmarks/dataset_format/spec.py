@@ -85,6 +85,7 @@ class TaskSpec(Record):
         "metadata": ("meta", "extra"),
         "expected_tools": ("expected_tool_calls", "tool_calls"),
         "context": ("contexts", "retrieval_context", "documents", "passages"),
+        "expected_context": ("expected_passages", "gold_context", "relevant_passages"),
         "tools": ("functions",),
         "tests": ("test",),
         "schema": ("json_schema",),
@@ -131,6 +132,8 @@ class TaskSpec(Record):
     """Tool calls the model should make, in order"""
     context: Texts = ()
     """Passages retrieved for the task, sent along with the input"""
+    expected_context: Texts = ()
+    """Passages that a system which looks up its own should find, for `retrieval_recall` and `retrieval_precision`"""
     tools: Tools = ()
     """Tools for this task instead of the dataset's; without either they are inferred from `expected_tools`"""
     tool_results: ToolResults = field(default_factory=dict)

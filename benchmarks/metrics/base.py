@@ -66,6 +66,8 @@ def finish_fault(finish_reason: str) -> ScoreStatus | None:
 
 ALWAYS_THERE = frozenset({"input", "actual_output", "duration_ms", "tokens_out", "tool_calls"})
 """Fields of ``Item`` that every answered task has. Whatever else a metric needs, a dataset may lack."""
+FROM_SYSTEMS = {"passages": "context", "retrieved": ""}
+"""Fields of ``Item`` that a system under test reports, and the task's field that stands in for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,9 @@ class Item:
     """Whether the model could call tools, even if the task expects no call."""
     tool_calls: Sequence[ToolCall] = ()
     context: Sequence[str] = ()
+    expected_context: Sequence[str] = ()
+    retrieved: Sequence[str] | None = None
+    """Passages that a system looked up for its answer; ``None`` if it does not say."""
     tests: str | None = None
     schema: Mapping[str, Any] | None = None
     choices: Sequence[str] = ()
@@ -126,6 +131,17 @@ class Item:
     duration_ms: float | None = None
     tokens_out: int | None = None
 
+    def has(self, field: str) -> bool:
+        """Whether a metric that needs the field can use the item. That a system retrieved nothing counts as well."""
+        if field in FROM_SYSTEMS and self.retrieved is not None:
+            return True
+        return bool(getattr(self, field))
+
+    @property
+    def passages(self) -> Sequence[str]:
+        """What the answer can be held against: the passages that the system looked up, else those of the task."""
+        return self.context if self.retrieved is None else self.retrieved
+
     @property
     def reference(self) -> str:
         """The accepted answers as one text, for a judge."""
@@ -138,6 +154,11 @@ class Item:
         """The item once for each accepted answer."""
         answers = (self.expected_output, *self.other_answers)
         return [replace(self, expected_output=text, other_answers=()) for text in answers]
+
+
+def with_passages(item: Item, passages: Sequence[str]) -> Item:
+    """The item with other passages, where it has them: what was looked up, else the task's context."""
+    return replace(item, context=passages) if item.retrieved is None else replace(item, retrieved=passages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +315,7 @@ class Metric(ABC):
 
     def applies_to(self, item: Item) -> bool:
         """Whether the item has everything this metric needs."""
-        return all(bool(getattr(item, name)) for name in self.needs)
+        return all(item.has(name) for name in self.needs)
 
     def applies_to_any(self, item: Item) -> bool:
         """Whether it applies with any of the accepted answers."""

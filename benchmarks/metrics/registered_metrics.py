@@ -13,6 +13,7 @@ from benchmarks.metrics.code_tests import CodeTests
 from benchmarks.metrics.constraints import Constraints
 from benchmarks.metrics.contains import Contains
 from benchmarks.metrics.contextual_precision import ContextualPrecision
+from benchmarks.metrics.contextual_recall import ContextualRecall
 from benchmarks.metrics.conversations import Turns
 from benchmarks.metrics.correctness import Correctness
 from benchmarks.metrics.deciding import PREFIX, SEPARATOR, DecidingMetric, is_deciding
@@ -30,6 +31,7 @@ from benchmarks.metrics.multiple_choice import MultipleChoice
 from benchmarks.metrics.numeric import Numeric
 from benchmarks.metrics.preference import Preference
 from benchmarks.metrics.regex import Regex
+from benchmarks.metrics.retrieval import RetrievalPrecision, RetrievalRecall
 from benchmarks.metrics.rouge_l import RougeL
 from benchmarks.metrics.rubrics import TaskRubric, rubric_metric
 from benchmarks.metrics.safe_refusal import SafeRefusal
@@ -48,6 +50,7 @@ _METRICS: tuple[Metric, ...] = (
     Faithfulness(),
     AnswerRelevancy(),
     ContextualPrecision(),
+    ContextualRecall(),
     TaskRubric(),
     TaskScore(),
     Turns(),
@@ -65,6 +68,8 @@ _METRICS: tuple[Metric, ...] = (
     ToolCalls(),
     ToolCallsAnyOrder(),
     CodeTests(),
+    RetrievalRecall(),
+    RetrievalPrecision(),
     TokenF1(),
     RougeL(),
     ChrF(),

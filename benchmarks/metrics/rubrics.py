@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, WithJsonSchema
 
-from benchmarks.metrics.base import Item, Judge, JudgedMetric, Level, Score, not_applicable, scored
+from benchmarks.metrics.base import Item, Judge, JudgedMetric, Level, Score, not_applicable, scored, with_passages
 from benchmarks.metrics.judge_responses import JudgeResponseError
 from benchmarks.metrics.judges import JUDGING_TIMEOUT_S, JudgeSession, as_data, judge_failure, shown_answer
 from benchmarks.metrics.task_parts import RubricValues
@@ -42,7 +42,7 @@ LEVELS = {
     "pass or fail": (Level(0.0, "Fail"), Level(1.0, "Pass", "Meets all criteria")),
 }
 """Scale → what people choose from, with the stored values; those from 0 to 1 are not the only ones."""
-_NEEDED = {"context": "context", "expected": "expected_output"}
+_NEEDED = {"context": "passages", "expected": "expected_output"}
 """What a rubric shows the judge → the field of the task without which it does not apply."""
 _ASKED = {
     "0 to 1": '"score" (a number from 0, meets none of the criteria, to 1, meets all of them fully)',
@@ -131,7 +131,7 @@ class Rubric:
         return sum(len(text.encode()) for text in (self.name, *self.criteria, *self.steps))
 
     def applies_to(self, item: Item) -> bool:
-        return all(getattr(item, _NEEDED[sight]) for sight in self.sees if sight in _NEEDED)
+        return all(item.has(_NEEDED[sight]) for sight in self.sees if sight in _NEEDED)
 
     def prompt(self, item: Item) -> str:
         """What the judge reads. The rubric comes first, so that vendors can cache it."""
@@ -143,7 +143,7 @@ class Rubric:
             parts.append("Steps:\n" + _numbered(self.steps))
         shown = {
             "input": lambda: [as_data("TASK", item.input)],
-            "context": lambda: [as_data("PASSAGE", passage) for passage in item.context],
+            "context": lambda: [as_data("PASSAGE", passage) for passage in item.passages],
             "expected": lambda: [as_data("REFERENCE", item.reference)],
             "tools": lambda: [as_data("TOOL CALLS", _calls(item))],
             "picture": lambda: ["The attached images belong to the task."] if item.pictures else [],
@@ -182,11 +182,8 @@ class _JudgedByRubric(JudgedMetric):
     def reordered(self, item: Item) -> Item:
         rubric = self.rubric_of(item)
         shows_context = rubric is not None and "context" in rubric.sees
-        return replace(
-            item,
-            context=item.context[::-1] if shows_context else item.context,
-            reverse_criteria=rubric is not None and len(rubric.criteria) > 1,
-        )
+        reordered = with_passages(item, item.passages[::-1]) if shows_context else item
+        return replace(reordered, reverse_criteria=rubric is not None and len(rubric.criteria) > 1)
 
     def extra_tokens(self, item: Item) -> int:
         rubric = self.rubric_of(item)

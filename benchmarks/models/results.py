@@ -127,6 +127,9 @@ class Transcript(models.Model):
     actual_output = models.TextField(blank=True)
     reasoning = models.TextField(blank=True)
     tool_calls = models.JSONField(default=list)
+    retrieved = models.JSONField(
+        null=True, blank=True, help_text="Passages that a system looked up, as it reports them"
+    )
     attempts = models.JSONField(default=list)
     notes = models.JSONField(default=list, help_text="What was changed to store or count the reply")
     prompt_hash = models.CharField(max_length=64, blank=True)

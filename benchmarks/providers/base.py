@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, TypedDict, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -97,6 +97,24 @@ class BaselineContext:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedTask:
+    """What a system under test may know of a task beside its messages; ``input`` if it is not the last of them alone.
+
+    ``conversation_id`` is the same for all requests of one conversation, and another for each attempt at one.
+    """
+
+    id: str = ""
+    input: str = ""
+    context: Sequence[str] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    conversation_id: str = ""
+
+    def of_turn(self, number: int, conversation_id: str) -> AskedTask:
+        """What is told in a turn of a conversation, counted from 0: ``input`` is that of the first."""
+        return replace(self, input="" if number else self.input, conversation_id=conversation_id)
+
+
+@dataclass(frozen=True, slots=True)
 class ChatRequest:
     """One request to ``model``, which is its name without the provider's prefix. What is ``None`` is not sent.
 
@@ -114,6 +132,7 @@ class ChatRequest:
     extra: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     baseline: BaselineContext | None = None
+    task: AskedTask | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +165,10 @@ class ChatReply:
     """What a reader of the answer must know: replaced characters, token counts that make no sense."""
     returned: Mapping[str, Any] = field(default_factory=dict)
     """Fields that the vendor wants back in the message with the tool calls, such as signed thinking."""
+    retrieved: tuple[str, ...] | None = None
+    """Passages that a system looked up for the answer; ``None`` if it does not say."""
+    cost_usd: float | None = None
+    """What the answer cost by the system's own account."""
 
 
 class Times(TypedDict, total=False):
@@ -164,8 +187,11 @@ class ListedModel:
     context_length: int | None = None
 
 
-def known_sum(*counts: int | None) -> int | None:
-    """The sum of token counts; ``None`` if one is unknown."""
+Count = TypeVar("Count", int, float)
+
+
+def known_sum(*counts: Count | None) -> Count | None:
+    """The sum of token counts or costs; ``None`` if one is unknown."""
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
 
@@ -261,6 +287,8 @@ class ProviderSpec:
     stream: bool = False
     outbound: Outbound | None = None
     """What it may connect to, if its address was entered on a page; no limit for one of codeforge.yaml."""
+    system: Any = None
+    """The ``SystemOptions`` of a system under test."""
 
 
 class Provider(ABC):
@@ -269,6 +297,8 @@ class Provider(ABC):
     host: str | None = None
     port: int | None = None
     """Of its endpoint; none if it has no endpoint."""
+    is_system: ClassVar[bool] = False
+    """Whether it leads to a whole system, which calls its own tools and may be named without a model."""
 
     def __init__(self, spec: ProviderSpec) -> None:
         """Contact nothing yet. Raises ``ValueError`` if the spec cannot work."""

@@ -62,6 +62,7 @@ class HTTPProvider(Provider):
     """What a streamed request has beside ``stream``."""
     takes_seed: ClassVar[bool] = True
     max_body_bytes: int = 16 * 1024 * 1024
+    method: str = "POST"
 
     def __init__(self, spec: ProviderSpec) -> None:
         """Raises ``ValueError`` if ``base_url`` is missing, is not an HTTP(S) URL, or contains a password."""
@@ -148,7 +149,7 @@ class HTTPProvider(Provider):
         first_byte_ms = first_token = None
         began = time.perf_counter()
         try:
-            async with session.post(url, data=body, allow_redirects=False) as response:
+            async with session.request(self.method, url, data=body, allow_redirects=False) as response:
                 first_byte_ms = (time.perf_counter() - began) * 1000
                 if self._streams and response.status == 200 and response.content_type == "text/event-stream":
                     stream = response.content, self.assembler(), self._timeouts
@@ -204,6 +205,9 @@ class HTTPProvider(Provider):
         document = self.body(request)
         if self._streams:
             document |= {"stream": True, **(self.stream_options if self._stream_usage else {})}
+        return self._as_bytes(document)
+
+    def _as_bytes(self, document: object) -> bytes | io.BytesIO:
         try:
             body = orjson.dumps(document)
         except orjson.JSONEncodeError as error:

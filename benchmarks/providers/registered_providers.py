@@ -13,6 +13,9 @@ from benchmarks.providers.baseline import BaselineProvider
 from benchmarks.providers.litellm_provider import LiteLLMProvider
 from benchmarks.providers.openai_compatible import OpenAICompatibleProvider
 from benchmarks.providers.openai_responses import OpenAIResponsesProvider
+from benchmarks.providers.systems.command import CommandSystem
+from benchmarks.providers.systems.http_system import HttpSystem
+from benchmarks.providers.systems.python_function import PythonSystem
 
 BASELINE = "baseline"
 """The provider that every installation has, and its kind."""
@@ -27,6 +30,9 @@ PROVIDER_KINDS: Plugins[type[Provider]] = Plugins(
         "azure_openai": AzureOpenAIProvider,
         "anthropic": AnthropicProvider,
         "litellm": LiteLLMProvider,
+        "http": HttpSystem,
+        "command": CommandSystem,
+        "python": PythonSystem,
         BASELINE: BaselineProvider,
     },
     make=lambda kind: kind,
@@ -45,8 +51,11 @@ def make_provider(spec: ProviderSpec) -> Provider:
 
 
 def split_model(model: str) -> tuple[str, str]:
-    """``openai/gpt-4o`` → ``("openai", "gpt-4o")``. The model's own name may contain further slashes."""
-    provider, _, name = model.partition("/")
-    if not provider or not name or model != model.strip() or name.startswith("/"):
+    """``openai/gpt-4o`` → ``("openai", "gpt-4o")``. The model's own name may contain further slashes.
+
+    A system under test may be named by its provider alone: ``bot`` → ``("bot", "")``. Raises ``ValueError``.
+    """
+    provider, slash, name = model.partition("/")
+    if not provider or bool(slash) != bool(name) or model != model.strip() or name.startswith("/"):
         raise ValueError(f"{model!r} is not a valid model name. Use provider/model, for example, openai/gpt-4o.")
     return provider, name

@@ -242,10 +242,11 @@ def _require_own_price(model: str) -> None:
 def _require_name(model: str) -> None:
     """Raises ``NotPossible`` if this cannot be the name of a model."""
     try:
-        split_model(model)
+        provider, name = split_model(model)
     except ValueError as error:
         raise NotPossible(str(error)) from None
-    if len(model) > LONGEST_MODEL or not model.isprintable():
+    nameless = not name and not settings.CODEFORGE.is_system(provider)
+    if nameless or len(model) > LONGEST_MODEL or not model.isprintable():
         raise NotPossible("This is not the name of a model. Use provider/model, for example, openai/gpt-4o.")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import math
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -28,6 +29,7 @@ from benchmarks.providers.retrying import Attempt, GaveUp, complete_with_retries
 
 if TYPE_CHECKING:
     from benchmarks.providers.gates import Gates
+    from benchmarks.providers.systems.options import SystemOptions
 
 IMAGE_CHARACTERS = 6_000
 """What an image counts as against a limit of tokens: 1,500 tokens, about what vendors count for a large one."""
@@ -89,8 +91,16 @@ def provider_spec(name: str, api_key: str | None, address: Address) -> ProviderS
         raise ValueError(f"Provider {name!r} is not configured. Add it to codeforge.yaml.")
     options: dict[str, Any] = {each.name: getattr(configured, each.name, None) for each in fields(ProviderSpec)}
     outbound = settings.OUTBOUND if address.source == "page" else None
-    given = {"name": name, "api_key": api_key, "base_url": address.base_url, "outbound": outbound}
+    given: dict[str, Any] = {"name": name, "api_key": api_key, "base_url": address.base_url, "outbound": outbound}
+    given |= {"headers": configured.headers_with(os.environ), "system": _in_project(configured.system)}
     return ProviderSpec(**options | given)
+
+
+def _in_project(options: SystemOptions | None) -> SystemOptions | None:
+    """The options with their folder as an absolute path."""
+    if options is None:
+        return None
+    return options.model_copy(update={"folder": str((settings.BASE_DIR / (options.folder or "")).resolve())})
 
 
 @cache

@@ -14,6 +14,8 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
+from django.conf import settings
+
 from benchmarks.dataset_format.expectations import TURN_EXPECTATIONS
 from benchmarks.dataset_format.messages import user_messages
 from benchmarks.dataset_format.spec import TASK_KEYS, resolved_rubric
@@ -28,7 +30,7 @@ from benchmarks.metrics.task_parts import ExpectedCall, Tool
 from benchmarks.metrics.worlds import merged_world, world_spec
 from benchmarks.models import Result, Run, Task
 from benchmarks.prompt_template import fill, placeholders
-from benchmarks.providers.base import BaselineContext, Message
+from benchmarks.providers.base import AskedTask, BaselineContext, Message
 from benchmarks.run_parameters import seed_of_repeat
 from tasks_app.canvas.picture import png
 from tasks_app.loader import CanvasDocument, build_prompt
@@ -58,6 +60,7 @@ class PromptBuilder:
         self.run = run
         self.version = run.dataset_version
         self._baseline: _BaselineAnswers | None = None
+        self._is_system = settings.CODEFORGE.is_system(run.model)
 
     def questions(self, ids: Sequence[int]) -> list[Question]:
         """The questions of results, in order. Raises whatever building one of the prompts raises."""
@@ -82,7 +85,8 @@ class PromptBuilder:
             return replace(self._with_tools(conversation(self.run, task.messages), task), user=task.user)
         passages = "\n\n".join(f"[{number}] {passage}" for number, passage in enumerate(task.context, 1))
         messages = _messages(self.run.parameters.get("system_prompt"), user_text(self.run, task.input, passages))
-        return replace(self._with_tools(messages, task), user=task.user)
+        own_text = user_text(self.run, task.input) if passages else ""
+        return replace(self._with_tools(messages, task), user=task.user, own_text=own_text)
 
     def _with_tools(self, messages: tuple[Message, ...], task: Task) -> Prompt:
         tools = tuple(self._tools(task))
@@ -112,15 +116,20 @@ class PromptBuilder:
 
     def _question(self, result: Result) -> Question:
         task = result.task
+        prompt = self.prompt(task)
         return Question(
             result_id=result.pk,
             repeat=result.repeat,
             seed=self.run.seed_of(result.repeat),
-            prompt=self.prompt(task),
+            prompt=prompt,
+            asked=self._asked(task, prompt) if self._is_system else None,
             item=self.item(task),
             tool_results={**self.version.tool_results, **task.tool_results},
             baseline=self._baseline.context(task, result.repeat) if self._baseline else None,
         )
+
+    def _asked(self, task: Task, prompt: Prompt) -> AskedTask:
+        return AskedTask(task.task_id, prompt.own_text, tuple(task.context), task.value_of("metadata") or {})
 
     def _tools(self, task: Task) -> Sequence[Tool]:
         """The task's own tools, else the dataset's, else schemas inferred from the expected calls."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 import orjson
+from django.conf import settings
 
 from benchmarks.engine.addresses import address_of
 from benchmarks.engine.execution.work_items import Answer, Question
@@ -27,15 +29,24 @@ def with_cached(run: Run, questions: Sequence[Question]) -> list[Question]:
     stored = CachedResponse.objects.in_bulk([question.cache_key for question in keyed if question.cache_key])
     for place, question in enumerate(keyed):
         if question.cache_key in stored:
-            reply = stored[question.cache_key].reply
-            calls = tuple(ToolCall(**call) for call in reply["tool_calls"])
-            reply = ChatReply(**{**reply, "tool_calls": calls, "notes": tuple(reply["notes"])})
-            keyed[place] = replace(question, cached=reply)
+            keyed[place] = replace(question, cached=_reply(stored[question.cache_key].reply))
     return keyed
 
 
+def _reply(stored: Mapping[str, Any]) -> ChatReply:
+    passages = stored.get("retrieved")
+    return ChatReply(
+        **{
+            **stored,
+            "tool_calls": tuple(ToolCall(**call) for call in stored["tool_calls"]),
+            "notes": tuple(stored["notes"]),
+            "retrieved": None if passages is None else tuple(passages),
+        }
+    )
+
+
 def key_of(run: Run, question: Question, endpoint: str | None) -> str:
-    """SHA-256 over model, endpoint, messages, parameters, tools and repeat."""
+    """SHA-256 over model, endpoint, messages, parameters, tools and repeat, and the configuration of a system."""
     sent = {
         "model": run.model,
         "endpoint": endpoint,
@@ -43,6 +54,9 @@ def key_of(run: Run, question: Question, endpoint: str | None) -> str:
         "prompt": question.prompt.hash(),
         "repeat": question.repeat,
     }
+    if question.asked is not None:  # what a system is told beside the messages, and how
+        sent["asked"] = asdict(question.asked)
+        sent["system"] = settings.CODEFORGE.providers[run.model.partition("/")[0]].model_dump(mode="json")
     return _hash(sent)
 
 
@@ -82,7 +96,8 @@ class JudgeResponseCache:
             CachedResponse.objects.get_or_create(key=self._key(request), defaults={"reply": asdict(reply)})
 
     def _key(self, request: ChatRequest) -> str:
-        return _hash({"judge": self._judge_model, "endpoint": self._endpoint, "request": asdict(request)})
+        sent = {name: value for name, value in asdict(request).items() if name != "task"}  # judges are no systems
+        return _hash({"judge": self._judge_model, "endpoint": self._endpoint, "request": sent})
 
 
 def _is_verdict(text: str, schema: Mapping[str, object] | None) -> bool:

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 import time
+import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from queue import SimpleQueue
@@ -229,17 +230,23 @@ class RequestPool:
         """
         question = answer.question
         world = World(question.item.world) if question.item.world else None
-        await self._ask(answer, slot, world, turn=0)
+        conversation = uuid.uuid4().hex
+        await self._ask(answer, slot, world, conversation, turn=0)
         for turn in range(1, question.prompt.most_turns):
             reply = answer.reply
-            if reply is None or reply.tool_calls or not reply.text.strip() or finish_fault(answer.finish_reason):
+            if (
+                reply is None
+                or self._calls_tools(reply)
+                or not reply.text.strip()
+                or finish_fault(answer.finish_reason)
+            ):
                 return
             turns = question.prompt.turns
             message = turns[turn - 1] if turns else await self._next_message(answer, slot)
             if message is None:
                 return
             answer.messages += [{"role": "assistant", "content": reply.text}, message]
-            await self._ask(answer, slot, world, turn)
+            await self._ask(answer, slot, world, conversation, turn)
 
     async def _next_message(self, answer: Answer, slot: Slot) -> Message | None:
         """What the simulated user says next; ``None`` if the user is done. A baseline, which answers at once, has none.
@@ -262,7 +269,11 @@ class RequestPool:
             answer.notes.append("The simulated user ended the conversation")
         return message
 
-    async def _ask(self, answer: Answer, slot: Slot, world: World | None, turn: int) -> None:
+    def _calls_tools(self, reply: ChatReply) -> bool:
+        """Whether the reply waits for results of tools; a system has called its own."""
+        return bool(reply.tool_calls) and not self.model.provider.is_system
+
+    async def _ask(self, answer: Answer, slot: Slot, world: World | None, conversation: str, turn: int) -> None:
         """Send a turn until the model answers it: its tool calls are answered in between."""
         question = answer.question
         steps = question.prompt.steps
@@ -273,12 +284,13 @@ class RequestPool:
                 tools=question.prompt.tools,
                 extra=question.prompt.extra,
                 baseline=question.baseline and question.baseline.of_turn(turn),
+                task=question.asked and question.asked.of_turn(turn, conversation),
                 **{**self.parameters, "seed": question.seed},  # not the run's: each repeat has its own
             )
             reply, attempts = await slot.send(self.model, request)
             answer.attempts += attempts
             answer.count(reply)
-            if not reply.tool_calls or step == steps:
+            if not self._calls_tools(reply) or step == steps:
                 answer.reply = reply
                 return
             answer.messages += _tool_messages(reply, question.tool_results, world)

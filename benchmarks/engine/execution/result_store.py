@@ -31,7 +31,10 @@ from benchmarks.providers.base import Message, known_sum
 from benchmarks.providers.retrying import Attempt
 from benchmarks.worker_metrics import count_cost
 
-TRANSCRIPT = ("messages", "picture", "actual_output", "reasoning", "tool_calls", "attempts", "notes", "prompt_hash")
+TRANSCRIPT = (
+    *("messages", "picture", "actual_output", "reasoning", "tool_calls", "retrieved", "attempts", "notes"),
+    "prompt_hash",
+)
 SCORE = ("run", "status", "value", "reason", "extracted", "detail", "judge")
 MAX_KEPT = 200
 """Attempts, and failed judgings, that are stored of one result however often it is retried: the latest."""
@@ -222,8 +225,10 @@ class ResultStore:
         return row | ended | ending_of(self.metrics, scores, judged.request.finish_reason)
 
     def _cost_of(self, answer: Answer) -> float | None:
-        """Of the whole conversation, with its simulated user."""
-        own = self.price.cost(answer.tokens_in, answer.tokens_out, answer.cached_tokens)
+        """Of the whole conversation, with its simulated user; what a system says itself comes before the price."""
+        own = answer.cost_usd
+        if own is None:
+            own = self.price.cost(answer.tokens_in, answer.tokens_out, answer.cached_tokens)
         return _sum((own, self._cost_of_user(answer)))
 
     def _cost_of_user(self, answer: Answer) -> float | None:
@@ -326,6 +331,7 @@ def _transcript(answer: Answer, earlier: Attempts | None) -> tuple[Any, ...]:
         answer.text,
         (reply.reasoning or "") if reply else "",
         calls,
+        answer.retrieved,
         _all_attempts(answer, earlier),
         [*(reply.notes if reply else ()), *answer.notes],
         answer.question.prompt.hash(),

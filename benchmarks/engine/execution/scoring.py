@@ -262,7 +262,7 @@ def not_applicable_to(metric: Metric, item: Item) -> Score:
 
     Names the fields that the task lacks; if it has all of them, the metric says what does not fit.
     """
-    missing = [task_key(name).lower() for name in sorted(metric.needs) if not getattr(item, name)]
+    missing = [task_key(name).lower() for name in sorted(metric.needs) if not item.has(name)]
     if not missing and isinstance(metric, DeterministicMetric) and not is_deferred(metric):
         score = score_of(metric, item)
         if score.status is ScoreStatus.NOT_APPLICABLE:
@@ -278,6 +278,7 @@ def _answered(answer: Answer) -> Item:
         _with_text(answer.question.item, answer.messages, answer.text),
         declined=finish_fault(answer.finish_reason) is ScoreStatus.REFUSED,
         tool_calls=answer.tool_calls,
+        retrieved=answer.retrieved,
         duration_ms=answer.duration_ms,
         tokens_out=answer.tokens_out,
     )
@@ -297,6 +298,7 @@ def with_stored_answer(item: Item, result: Result) -> Item:
         _with_text(item, transcript.messages, transcript.actual_output),
         declined=finish_fault(result.finish_reason) is ScoreStatus.REFUSED,
         tool_calls=calls,
+        retrieved=transcript.retrieved,
         duration_ms=result.duration_ms,
         tokens_out=result.tokens_out,
     )

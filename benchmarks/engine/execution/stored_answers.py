@@ -18,7 +18,19 @@ _SAME = (
     *("response_fingerprint", "finished_at"),
 )
 _OF_TASK = ("difficulty", "group", "n_shapes")
-_TEXTS = (*("messages", "picture", "actual_output", "reasoning", "tool_calls", "attempts", "notes", "prompt_hash"),)
+_TEXTS = (
+    *(
+        "messages",
+        "picture",
+        "actual_output",
+        "reasoning",
+        "tool_calls",
+        "retrieved",
+        "attempts",
+        "notes",
+        "prompt_hash",
+    ),
+)
 
 
 def batches_of_answers(run: Run) -> Iterator[Callable[[], None]]:

@@ -14,7 +14,7 @@ import orjson
 
 from benchmarks.metrics.base import Item, JudgeUsage, Score
 from benchmarks.metrics.conversations import most_turns
-from benchmarks.providers.base import BaselineContext, ChatReply, Message, ProviderError, ToolCall, known_sum
+from benchmarks.providers.base import AskedTask, BaselineContext, ChatReply, Message, ProviderError, ToolCall, known_sum
 from benchmarks.providers.retrying import Attempt
 
 
@@ -32,6 +32,8 @@ class Prompt:
     turns: tuple[Message, ...] = ()
     user: Mapping[str, Any] | None = None
     """The simulated user, whose messages follow the answers in place of ``turns``."""
+    own_text: str = ""
+    """The user's text without the passages that stand before it, for systems that take them apart."""
 
     @property
     def most_turns(self) -> int:
@@ -63,6 +65,8 @@ class Question:
     item: Item
     tool_results: Mapping[str, object] = field(default_factory=dict)
     baseline: BaselineContext | None = None
+    asked: AskedTask | None = None
+    """What a system under test is told of the task; ``None`` for models."""
     reserved_usd: float = 0.0
     seed: int | None = None
     """What this repeat sends as its seed."""
@@ -89,6 +93,8 @@ class Answer:
     tokens_out: int | None = None
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
+    cost_usd: float | None = None
+    """What the replies cost by the system's own account, if each of them says it."""
     duration_ms: float | None = None
     first_token_ms: float | None = None
     """Of the first reply, if it was streamed."""
@@ -121,6 +127,7 @@ class Answer:
         self.duration_ms = (self.duration_ms or 0.0) + reply.duration_ms
         self.tokens_in = reply.tokens_in if first else known_sum(self.tokens_in, reply.tokens_in)
         self.tokens_out = reply.tokens_out if first else known_sum(self.tokens_out, reply.tokens_out)
+        self.cost_usd = reply.cost_usd if first else known_sum(self.cost_usd, reply.cost_usd)
         self.reasoning_tokens = _reported_sum(self.reasoning_tokens, reply.reasoning_tokens)
         self.cached_tokens = _reported_sum(self.cached_tokens, reply.cached_tokens)
         if reply.first_token_ms is not None:
@@ -142,6 +149,20 @@ class Answer:
     def text(self) -> str:
         """The reply's text, or its refusal; empty without a reply."""
         return (self.reply.text or self.reply.refusal or "") if self.reply else ""
+
+    @property
+    def retrieved(self) -> list[str] | None:
+        """The passages that a system looked up for its last reply; ``None`` for models.
+
+        A system that says nothing of it has looked up nothing, unless the task gives the passages: otherwise it could
+        leave the list out where that helps.
+        """
+        if self.reply is None or self.question.asked is None:
+            return None
+        item, passages = self.question.item, self.reply.retrieved
+        if passages is None:
+            return None if item.context and not item.expected_context else []
+        return list(passages)
 
     @property
     def response_model(self) -> str:

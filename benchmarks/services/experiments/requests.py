@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from django.conf import settings
 from rest_framework import serializers
 
 from benchmarks.dataset_format.problems import Fault, Path, format_path
@@ -188,7 +189,10 @@ def _metrics_for(slug: str, names: Sequence[str]) -> list[str]:
     version = dataset.current_version
     offered = REGISTERED_METRICS | {metric.name: metric for metric in rubric_metrics(version)}
     known = [name for name in names if name in REGISTERED_METRICS or name.startswith(PREFIX)]
-    applying = [name for name in known if name in offered and not missing_fields(offered[name], version)]
+    retrieves = settings.CODEFORGE.any_retrieves
+    applying = [
+        name for name in known if name in offered and not missing_fields(offered[name], version, retrieves=retrieves)
+    ]
     if dataset.kind == Dataset.Kind.CANVAS and CANVAS_METRIC not in applying:
         applying.insert(0, CANVAS_METRIC)
     return applying if len(known) == len(names) and applying else list(names)

@@ -118,7 +118,7 @@ def _prune_run(run_id: int, may_continue: Callable[[], bool]) -> int:
 
 def _delete_texts(result_ids: list[int]) -> None:
     Transcript.objects.filter(result__in=result_ids).update(
-        messages=[], actual_output="", reasoning="", tool_calls=[], attempts=[]
+        messages=[], actual_output="", reasoning="", tool_calls=[], retrieved=None, attempts=[]
     )
     scores = Score.objects.filter(result__in=result_ids)
     judged = scores.exclude(judge=None).values_list("judge", "pk")

@@ -14,7 +14,7 @@ from benchmarks.engine.execution.budget import price_of
 from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.engine.execution.scoring import metrics_named
 from benchmarks.engine.execution.subsets import MOST_TASKS, tasks_to_draw_from
-from benchmarks.metrics.base import ALWAYS_THERE, Metric
+from benchmarks.metrics.base import ALWAYS_THERE, FROM_SYSTEMS, Metric
 from benchmarks.metrics.panel import judges_named
 from benchmarks.metrics.rubrics import PREFIX, stored_rubric
 from benchmarks.models import Dataset, DatasetVersion, Run
@@ -68,20 +68,33 @@ def used_rubrics(names: Sequence[str], rubrics: Rubrics) -> Rubrics:
     return {name: stored_rubric(rubrics[name]) for name in named if name in rubrics}
 
 
-def check_metrics(metrics: Sequence[Metric], dataset: Dataset, version: DatasetVersion, errors: Errors) -> None:
+def check_metrics(
+    metrics: Sequence[Metric], dataset: Dataset, version: DatasetVersion, errors: Errors, *, retrieves: bool
+) -> None:
+    """``retrieves``: whether the answers may come with passages that a system under test looked up."""
     for metric in metrics:
         if reason := metric.unavailable():
             errors["metrics"].append(f"{metric.name} is not available: {reason}.")
-        if missing := missing_fields(metric, version):
+        if "retrieved" in metric.needs and not retrieves:
+            errors["metrics"].append(
+                f"{metric.name} scores the passages that a system under test looks up, and there are none here. "
+                "Choose another metric or model."
+            )
+        elif missing := missing_fields(metric, version, retrieves=retrieves):
             errors["metrics"].append(
                 f"{metric.name} does not apply to {dataset.slug}: no task has {listed(missing)}. Choose another metric."
             )
 
 
-def missing_fields(metric: Metric, version: DatasetVersion) -> list[str]:
-    """What the metric needs and no task of the version has, such as a schema; empty if the metric applies."""
+def missing_fields(metric: Metric, version: DatasetVersion, *, retrieves: bool) -> list[str]:
+    """What the metric needs and no task of the version has, such as a schema; empty if the metric applies.
+
+    ``retrieves``: whether the model is, or may be, a system that reports the passages that it looks up.
+    """
     fields = version.facets.get("fields", {})
-    return sorted(name for name in metric.needs - ALWAYS_THERE if not fields.get(name))
+    needed = metric.needs - ALWAYS_THERE - (FROM_SYSTEMS.keys() if retrieves else set())
+    in_tasks = {FROM_SYSTEMS.get(name) or name for name in needed}
+    return sorted(name for name in in_tasks if not fields.get(name))
 
 
 def check_adaptive(values: Mapping[str, Any], dataset: Dataset, metrics: Sequence[Metric], errors: Errors) -> None:

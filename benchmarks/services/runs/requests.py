@@ -107,13 +107,13 @@ class RunRequest(StrictRequest):
                 raise serializers.ValidationError(
                     "A baseline cannot be a judge. Choose a model of a configured provider."
                 )
-            _configured(name)
+            _a_model(name)
         return ", ".join(names)
 
     def validate_user_model(self, model: str) -> str:
         if model.startswith("baseline/"):
             raise serializers.ValidationError("A baseline cannot play a user. Choose a model of a configured provider.")
-        return _configured(model) if model else ""
+        return _a_model(model) if model else ""
 
     def validate_prompt_template(self, template: str) -> str:
         if template and (problem := template_problem(template)):
@@ -158,7 +158,8 @@ class RunRequest(StrictRequest):
         rubrics = rubrics_of(version)
         metrics = checks.chosen_metrics(values["metrics"], rubrics, errors)
         values["rubrics"] = checks.used_rubrics(values["metrics"], rubrics)
-        checks.check_metrics(metrics, dataset, version, errors)
+        retrieves = settings.CODEFORGE.retrieves(values["model"])
+        checks.check_metrics(metrics, dataset, version, errors, retrieves=retrieves)
         checks.check_adaptive(values, dataset, metrics, errors)
         checks.check_subset(values, version, metrics, errors)
         checks.check_judge(values, metrics, errors)
@@ -177,8 +178,15 @@ class RunRequest(StrictRequest):
         return values
 
 
+def _a_model(name: str) -> str:
+    """The name of a model that can judge or play a user, which a system under test cannot."""
+    if settings.CODEFORGE.is_system(name):
+        raise serializers.ValidationError(f"{name} is a system under test. Choose a model of a configured provider.")
+    return _configured(name)
+
+
 def _configured(name: str) -> str:
-    """The name, if it is that of a baseline or of a model of a configured provider."""
+    """The name, if it is that of a baseline, of a model of a configured provider, or of a system under test."""
     providers = settings.CODEFORGE.providers
     known = f"Configured providers: {checks.listed(['baseline', *sorted(providers)])}."
     try:
@@ -191,6 +199,8 @@ def _configured(name: str) -> str:
             raise serializers.ValidationError(f"Baseline {model} does not exist. Choose one of: {baselines}.")
     elif provider not in providers:
         raise serializers.ValidationError(f"Provider {provider} is not configured. {known}")
+    elif not model and not providers[provider].is_system:
+        raise serializers.ValidationError(f"{provider} has several models. Use {provider}/MODEL.")
     elif providers[provider].kind == "litellm" and importlib.util.find_spec("litellm") is None:
         raise serializers.ValidationError(
             f"Provider {provider} requires LiteLLM, which is not installed. Run `{how_to_install('litellm')}`."

@@ -20,7 +20,7 @@ from benchmarks.dataset_format.validation import validate_rubrics
 from benchmarks.engine.execution.budget import Price, mean_price, price_of
 from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.metrics.panel import judges_named
-from benchmarks.models import DatasetVersion, Outcome, Run, RunKind, Task
+from benchmarks.models import DatasetVersion, Outcome, Run, RunKind, Task, Transcript
 from benchmarks.presentation.actions import refusal
 from benchmarks.presentation.numbers import plural
 from benchmarks.run_parameters import ADAPTIVE, RUN_PARAMETERS, Decides, deciding
@@ -99,7 +99,8 @@ class RescoringRequest(RunRequest):
         rubrics = rubrics_of(version) | {rubric["name"]: rubric for rubric in values.pop("rubrics", ())}
         metrics = checks.chosen_metrics(values["metrics"], rubrics, errors)
         values["rubrics"] = checks.used_rubrics(values["metrics"], rubrics)
-        checks.check_metrics(metrics, run.dataset, version, errors)
+        retrieved = Transcript.objects.filter(result__run=run, retrieved__isnull=False)
+        checks.check_metrics(metrics, run.dataset, version, errors, retrieves=retrieved.exists())
         checks.check_judge(values, metrics, errors)
         for judge in judges_named(values["judge_model"]):
             if values["budget_usd"] is not None and not price_of(judge).known:
