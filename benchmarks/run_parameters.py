@@ -153,7 +153,7 @@ _ROWS = (
         TEXT,
         DATASET,
         hint="For example, openai/gpt-5-mini",
-        meaning="provider/model of a configured provider, or a baseline/ model",
+        meaning="provider/model of a configured provider, a system under test, or a baseline/ model",
         required=True,
         most=200,
         decides=SUBJECT,

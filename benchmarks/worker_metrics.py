@@ -41,7 +41,8 @@ def count_error(provider: str, model: str, kind: str) -> None:
 def count_cost(model: str, usd: float | None) -> None:
     """``model`` is ``provider/model``; an unknown cost is not counted."""
     if usd:
-        _cost.labels(*model.split("/", 1)).inc(usd)
+        provider, _, name = model.partition("/")
+        _cost.labels(provider, name).inc(usd)
 
 
 def serve(host: str, port: int) -> None:

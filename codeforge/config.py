@@ -35,6 +35,12 @@ def _model_name(value: str) -> str:
     return value
 
 
+def _judge_name(value: str) -> str:
+    if not split_model(value)[1]:
+        raise ValueError(f"{value!r} is not a valid model name. Use provider/model, for example, openai/gpt-4o.")
+    return value
+
+
 def _provider_kind(value: str) -> str:
     kinds = [kind for kind in PROVIDER_KINDS.names() if kind != BASELINE]
     if value not in kinds:
@@ -70,6 +76,7 @@ def _rubrics(rubrics: list[Any]) -> list[Any]:
 
 Address = Annotated[str, AfterValidator(http_address)]
 ModelName = Annotated[str, AfterValidator(_model_name)]
+JudgeName = Annotated[str, AfterValidator(_judge_name)]
 ReceiverAddress = Annotated[str, AfterValidator(receiver_address)]
 WebhookEvent = Literal[
     "run.completed", "run.completed_with_errors", "run.failed", "run.cancelled", "run.paused", "score.dropped"
@@ -129,7 +136,7 @@ class ProviderConfig(SystemOptions):
         """The options of a system under test."""
         if not self.is_system:
             return None
-        return SystemOptions(**{name: getattr(self, name) for name in self.model_fields_set & KINDS_OF.keys()})
+        return SystemOptions(**{name: getattr(self, name) for name in KINDS_OF})
 
     @property
     def header_variables(self) -> frozenset[str]:
@@ -214,7 +221,7 @@ class BenchmarkConfig(Section):
 class JudgeConfig(JudgeSettings):
     """How all judges are asked; ``model`` judges the runs that name none."""
 
-    model: ModelName | None = None
+    model: JudgeName | None = None
     """Judge of runs that name none"""
 
     @property

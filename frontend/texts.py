@@ -77,9 +77,14 @@ def excerpt(text: str, length: int = EXCERPT_LENGTH) -> Excerpt:
     return Excerpt(text[:length], max(0, len(text) - length))
 
 
-def context_excerpts(context: Sequence[object]) -> list[Excerpt]:
-    """The first passages of a task's context."""
-    return [excerpt(str(passage)) for passage in context[:PASSAGES_SHOWN]]
+def passages_of(context: Sequence[str], retrieved: Sequence[str] | None) -> list[tuple[str, int, list[Excerpt]]]:
+    """Title, number and the first of the passages that a system retrieved, and of those that the task gives."""
+    lists = {"Retrieved": retrieved or (), "Context": context}
+    return [
+        (title, len(texts), [excerpt(str(text)) for text in texts[:PASSAGES_SHOWN]])
+        for title, texts in lists.items()
+        if texts
+    ]
 
 
 def difference(left: str, right: str) -> Difference | None:

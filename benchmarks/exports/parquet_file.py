@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow, batches
+from benchmarks.exports.rows import LISTS, PLAIN_FIELDS, ResultRow, batches
 from benchmarks.extras import how_to_install
 
 MISSING = f"Parquet requires pyarrow, which is not installed. Run `{how_to_install('parquet')}`."
@@ -30,12 +30,12 @@ def has_parquet() -> bool:
 
 
 def parquet_pieces(rows: Iterable[ResultRow], metrics: Sequence[str]) -> Iterator[bytes]:
-    """The file in pieces, one per row group. The columns are those of the CSV file and ``tool_calls`` as JSON."""
+    """The file in pieces, one per row group. The columns are those of the CSV file and ``LISTS`` as JSON."""
     import pyarrow
     import pyarrow.parquet
 
     types = {"float64": pyarrow.float64(), "int64": pyarrow.int64(), "timestamp": pyarrow.timestamp("us", tz="UTC")}
-    columns = {name: types.get(_TYPES.get(name, ""), pyarrow.string()) for name in (*PLAIN_FIELDS, "tool_calls")}
+    columns = {name: types.get(_TYPES.get(name, ""), pyarrow.string()) for name in (*PLAIN_FIELDS, *LISTS)}
     for metric in metrics:
         columns |= {f"score:{metric}": pyarrow.float64(), f"unscored:{metric}": pyarrow.string()}
     schema = pyarrow.schema(list(columns.items()))
@@ -62,7 +62,8 @@ def _characters(row: ResultRow) -> int:
 
 def _cells(row: ResultRow, metrics: Sequence[str]) -> dict[str, object]:
     cells = {name: getattr(row, name) for name in PLAIN_FIELDS}
-    cells["tool_calls"] = json.dumps(list(row.tool_calls), ensure_ascii=False)
+    lists = {name: value for name in LISTS if (value := getattr(row, name)) is not None}
+    cells |= {name: json.dumps(list(value), ensure_ascii=False) for name, value in lists.items()}
     for metric in metrics:
         if score := row.scores.get(metric):
             cells |= {f"score:{metric}": score.value, f"unscored:{metric}": score.unscored or None}

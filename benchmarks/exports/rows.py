@@ -69,9 +69,12 @@ class ResultRow:
     scores: dict[str, ScoreCell] = field(default_factory=dict)
     """Metric → its verdict."""
     tool_calls: Sequence[Any] = ()
+    retrieved: Sequence[str] | None = None
+    """Passages that a system under test looked up; ``None`` if it does not say."""
 
 
-PLAIN_FIELDS = tuple(name for name in ResultRow.__slots__ if name not in ("scores", "tool_calls"))
+LISTS = ("tool_calls", "retrieved")
+PLAIN_FIELDS = tuple(name for name in ResultRow.__slots__ if name not in ("scores", *LISTS))
 """The fields with a single value, in the order of the columns."""
 
 

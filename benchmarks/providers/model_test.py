@@ -158,5 +158,7 @@ async def run_model_test(
             reply = await answer("Reply with OK.", {})
     except ProviderError as error:
         return ModelReport(error=error)
+    if provider.is_system:  # it answers tasks in its own way, and supports nothing else
+        return ModelReport(reply.duration_ms)
     capabilities = await asyncio.gather(*(capability(trial) for trial in _TRIALS.values()))
     return ModelReport(reply.duration_ms, None, dict(zip(_TRIALS, capabilities, strict=True)))

@@ -56,7 +56,7 @@ class ModelRow:
 
     @property
     def own_name(self) -> str:
-        return self.name.partition("/")[2]
+        return self.name.partition("/")[2] or self.name
 
     @property
     def supports(self) -> list[tuple[str, str]]:
@@ -294,12 +294,14 @@ def _models(
     there = {f"{provider}/{model['name']}": model["context_length"] for model in (check.listed if check else ())}
     tested = {test.model: test for test in tests}
     configured = [name for name in config.models if name.partition("/")[0] == provider]
+    if config.is_system(provider):
+        configured = list(dict.fromkeys([provider, *configured]))
 
     def row(name: str) -> ModelRow:
         known, price = config.model(name), price_in(name, entered)
         return ModelRow(
             name=name,
-            configured=name in config.models,
+            configured=name in configured,
             listed=name in there,
             judge=name == config.judge.model,
             context_length=known.context_length or there.get(name),

@@ -274,7 +274,8 @@ def _way_to(name: str, timeouts: Timeouts, *, stream: bool = False) -> Provider 
     key = key_of(name)
     if key.source in ("missing", "unreadable"):
         return None
-    return make_provider(replace(provider_spec(name, key.value, address_of(name)), timeouts=timeouts, stream=stream))
+    spec = provider_spec(name, key.value, address_of(name))
+    return make_provider(replace(spec, timeouts=timeouts, stream=stream and spec.system is None))
 
 
 async def _lists(providers: list[Provider]) -> list[list[ListedModel] | ProviderError]:

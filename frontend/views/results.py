@@ -21,7 +21,7 @@ from benchmarks.queries import results as reads
 from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
 from benchmarks.services.access import may, may_launch
 from frontend import params
-from frontend.texts import attempt_rows, call_pairs, context_excerpts, difference, excerpt, messages_as_json, turns
+from frontend.texts import attempt_rows, call_pairs, difference, excerpt, messages_as_json, passages_of, turns
 from frontend.view_models import metric_row
 from frontend.views.result_labels import labels_on_page
 from frontend.views.shared import may_copy, or_404
@@ -49,7 +49,7 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "difference": difference(task.expected_output, texts.actual_output)
         if texts and not task.other_answers
         else None,
-        "context_parts": context_excerpts(task.context),
+        "passages": passages_of(task.context, texts.retrieved if texts else None),
         "images": images_of(task.messages),
         "call_pairs": call_pairs(task.expected_tools, texts.tool_calls) if texts else [],
         "scores": [_shown(score, texts.actual_output if texts else "") for score in reads.scores_of(result)],

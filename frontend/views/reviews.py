@@ -33,7 +33,7 @@ from benchmarks.services.reviews import queues as services
 from benchmarks.services.reviews.files import CONTENT_TYPES, export_labels
 from frontend import params
 from frontend.reviews import label_form, label_row, review_pair
-from frontend.texts import context_excerpts, excerpt, turns
+from frontend.texts import excerpt, passages_of, turns
 from frontend.views.result_labels import refused_label, require_label, submitted_label
 from frontend.views.shared import or_404, require_launch, unconfirmed
 
@@ -230,7 +230,7 @@ def _label_page(
         "criteria": rubric.criteria if rubric else (),
         "answer": excerpt(transcript.actual_output),
         "steps": [turn for turn in spoken if turn.calls or turn.role == "tool"],
-        "context_parts": context_excerpts(task.context),
+        "passages": passages_of(task.context, transcript.retrieved),
         "images": images_of(task.messages),
         "canvas": canvas_of_task(task),
         "scores": [] if queue.blind else scores_of(result),

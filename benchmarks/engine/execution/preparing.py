@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
@@ -68,7 +69,9 @@ def _note_unpaid(run: Run) -> None:
 
 
 def _begin_running(run: Run) -> bool:
-    unknown = [] if run.rescored_from or price_of(run.model).known else ["cost_usd"]
+    # A system may say itself what an answer cost; the first that does not makes the run's cost unknown.
+    may_be_known = run.rescored_from or price_of(run.model).known or settings.CODEFORGE.is_system(run.model)
+    unknown = [] if may_be_known else ["cost_usd"]
     unknown += [] if all(price_of(judge).known for judge in judges_named(run.judge_model)) else ["judge_cost_usd"]
     with transaction.atomic():
         if not lifecycle.begin_running(run.pk):

@@ -40,6 +40,8 @@ def rich_item(actual: str, expected: str = "7") -> Item:
         expected_tools=({"name": "f", "args": {"x": 1}},),
         tool_calls=(tool_call("f", {"x": 1}), tool_call("", raw="{")),
         context=("a passage",),
+        expected_context=("a passage",),
+        retrieved=("a passage", "\ud800"),
         tests="assert True",
         schema={"type": "object"},
         choices=("7", "8"),
@@ -58,7 +60,7 @@ def test_a_metric_declares_everything_pages_and_the_api_read():
         assert metric.description, name
         assert not metric.description.endswith("."), name
         assert isinstance(metric, JudgedMetric if metric.judged else DeterministicMetric), name
-        assert metric.needs <= {field.name for field in dataclasses.fields(Item)}, name
+        assert metric.needs <= {*(field.name for field in dataclasses.fields(Item)), "passages"}, name
         assert metric.range[0] <= metric.fails_at < metric.passes_at, name
         assert metric.decides_outcome is False or metric.range == (0.0, 1.0), name
 

@@ -76,7 +76,7 @@ class HttpSystem(HTTPProvider):
         if self._options.answer is None:
             return {"answer": _whole(raw)}
         try:
-            document = parse_json(raw)
+            document = parse_json(raw, with_nan=True)
         except ValueError:
             start = shortened(storable(raw[:2_000].decode("utf-8", "replace"), []), 80)
             raise bad_response(f"is not valid JSON: “{start}”") from None

@@ -93,8 +93,9 @@ OF_REPLY = ("answer", "retrieved", "tool_calls", "tokens_in", "tokens_out", "cos
 
 def misplaced(kind: str, options: SystemOptions) -> str | None:
     """What is wrong with the options of a provider of this kind, and what to do; ``None`` if they fit."""
-    for name in sorted(options.model_fields_set & KINDS_OF.keys()):
-        if kind not in KINDS_OF[name]:
+    for name in sorted(KINDS_OF):
+        is_set = getattr(options, name) != SystemOptions.model_fields[name].default
+        if is_set and kind not in KINDS_OF[name]:
             return f"`{name}` applies to the kind {' or '.join(KINDS_OF[name])}, not to {kind}. Remove it."
     needs = {
         'Set `body` to what the system takes, such as `{question: "{input}"}`.': (

@@ -24,6 +24,8 @@ from benchmarks.providers.reading import parse_json
 
 MOST_BYTES = 16 * 2**20
 """The longest line of a reply."""
+CANNOT_WORK = 78
+"""Exit code of a program that will answer no task, such as one that lacks a package; ``EX_CONFIG`` of sysexits.h."""
 _STDERR_BYTES = 4_000
 _ENDING_SECONDS = 1.0
 _STDERR_SHOWN = 400
@@ -162,13 +164,14 @@ class _Process:
         if not self.in_flight:
             self.kill()
 
-    def kill(self, reason: str = "The process was stopped") -> None:
+    def kill(self, reason: str = "The process was stopped", *, systemic: bool = False) -> None:
         """Kill it and its children; the tasks that it still has fail for this reason."""
         self.usable, self.gone = False, True
         for answer in self._waiting.values():
             if not answer.done():
                 message = f"{reason}{self.last_words()}"
-                answer.set_exception(ProviderError("bad_response", message, retryable=True))
+                error = ProviderError("bad_response", message, retryable=not systemic, systemic=systemic)
+                answer.set_exception(error)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.child.pid, signal.SIGKILL)
 
@@ -193,7 +196,8 @@ class _Process:
         except ValueError:  # from readline, at the limit
             return self.kill(f"It wrote more than {MOST_BYTES / 2**20:g} MiB without the end of a line")
         self.usable = False
-        self.kill(f"The program ended {_ending(await self._exit_code())} before it answered")
+        code = await self._exit_code()
+        self.kill(f"The program ended {_ending(code)} before it answered", systemic=code == CANNOT_WORK)
 
     def _deliver(self, line: bytes) -> str | None:
         """Hand an answer to its task; returns what is wrong with it."""

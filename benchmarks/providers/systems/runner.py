@@ -20,11 +20,20 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # also for what a library writes below Python
     sys.path[0] = os.getcwd()  # in place of this file's folder
+    try:
+        function = load(name)
+    except Exception:
+        traceback.print_exc()
+        sys.exit(78)  # EX_CONFIG: no task can be answered
+    asyncio.run(serve(function, parallel, answers))
+
+
+def load(name: str) -> Any:
     module, _, attribute = name.partition(":")
-    function = importlib.import_module(module)
+    function: Any = importlib.import_module(module)
     for part in attribute.split("."):
         function = getattr(function, part)
-    asyncio.run(serve(function, parallel, answers))
+    return function
 
 
 async def serve(function: Any, parallel: int, answers: Any) -> None:

@@ -218,6 +218,8 @@ class ResultResource(Resource):
     error_kind: str
     error_message: str
     tool_calls: list[ToolCall]
+    retrieved: list[str] | None
+    """Passages that a system under test looked up; ``null`` if it does not say"""
     duration_ms: float | None
     first_token_ms: float | None
     tokens_per_second: float | None
@@ -259,6 +261,7 @@ class ResultResource(Resource):
             scores={score.metric: score.value for score in scores},
             errors={score.metric: score.reason or f"(reason {run.texts_pruned})" for score in unscored},
             tool_calls=[*transcript.tool_calls] if transcript else [],
+            retrieved=transcript.retrieved if transcript else None,
             notes=[*transcript.notes] if transcript else [],
             judge_notes={metric: [*notes] for metric, notes in judged.items() if notes},
         )

@@ -25,7 +25,7 @@ def _name(row: ModelUse) -> Cell:
     parts: list[Part] = [Link(row.name, "model", (row.name,))]
     if row.served:
         latest, changed = row.served[0], len(row.served) > 1
-        own = row.name.partition("/")[2]
+        own = row.name.partition("/")[2] or row.name
         if changed or latest.names != (own,):
             words = f"served {', '.join(latest.names)} since {_day(latest.since)}"
             mark = [Words(f"Changed {_day(latest.since)}", "tag caution")] if changed else []

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from benchmarks.exports.html_file import Head, html_pieces
 from benchmarks.exports.parquet_file import MISSING, has_parquet, parquet_pieces
-from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow, ScoreCell, batches
+from benchmarks.exports.rows import LISTS, PLAIN_FIELDS, ResultRow, ScoreCell, batches
 from benchmarks.exports.text_files import csv_pieces, jsonl_pieces, scores_pieces
 from benchmarks.models import Result, Run, Score
 from benchmarks.presentation.labels import OUTCOME, metric_title, run_status, sentence_case
@@ -39,9 +39,10 @@ _RELATED = {
     "expected_output": "task__expected_output",
     "actual_output": "transcript__actual_output",
     "tool_calls": "transcript__tool_calls",
+    "retrieved": "transcript__retrieved",
     "texts_pruned_at": "run__texts_pruned_at",
 }
-_SOURCES = {name: _RELATED.get(name, name) for name in (*PLAIN_FIELDS, "tool_calls")}
+_SOURCES = {name: _RELATED.get(name, name) for name in (*PLAIN_FIELDS, *LISTS)}
 """Field of a row → its lookup from the result."""
 
 

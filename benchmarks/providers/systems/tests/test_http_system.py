@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+
+from benchmarks.providers.base import AskedTask, ChatRequest, ProviderError, ProviderSpec
+from benchmarks.providers.registered_providers import make_provider
+from benchmarks.providers.systems.options import SystemOptions
+
+TASK = AskedTask("t1", "How high?", ("It is 330 m high.",), {"user": "ada"}, "c1")
+REQUEST = ChatRequest("", [{"role": "user", "content": "Context:\n\n[1] It is 330 m high.\n\nHow high?"}], task=TASK)
+RAG = {
+    "path": "/ask",
+    "body": {"question": "{input}", "user": "{metadata.user}", "session": "{conversation_id}"},
+    "answer": "reply.text",
+    "retrieved": "reply.sources[].text",
+    "tokens_in": "usage.in",
+    "tokens_out": "usage.out",
+    "cost_usd": "usage.usd",
+    "tool_calls": "reply.calls",
+    "error": "fault",
+}
+
+
+@asynccontextmanager
+async def bot(reply, *, status=200, content_type="application/json", **options):
+    """A provider for a system on loopback that answers everything with ``reply``, and the requests that it got."""
+    seen = []
+
+    async def answer(request):
+        seen.append((request.method, str(request.rel_url), await request.text(), dict(request.headers)))
+        text = reply if isinstance(reply, str) else json.dumps(reply)
+        return web.Response(text=text, status=status, content_type=content_type)
+
+    app = web.Application()
+    app.router.add_route("*", "/{tail:.*}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = site._server.sockets[0].getsockname()[1]
+    spec = ProviderSpec(
+        "bot", "http", f"http://127.0.0.1:{port}/v2?tenant=7", system=SystemOptions(**(RAG | options)), **OWN
+    )
+    provider = make_provider(spec)
+    try:
+        yield provider, seen
+    finally:
+        await provider.close()
+        await runner.cleanup()
+
+
+OWN: dict = {"api_key": "a-key-of-24-characters-xx", "headers": {"X-Team": "blue"}}
+
+
+async def test_a_reply_is_taken_apart_by_its_places():
+    reply = {
+        "reply": {
+            "text": "330 m",
+            "sources": [{"text": "It is 330 m high."}, {"text": "It is old."}],
+            "calls": [{"name": "search", "arguments": {"q": "height"}}],
+        },
+        "usage": {"in": 12, "out": 3, "usd": 0.0021},
+    }
+    async with bot(reply) as (provider, seen):
+        got = await provider.complete(REQUEST)
+
+    assert (got.text, got.retrieved, got.cost_usd) == ("330 m", ("It is 330 m high.", "It is old."), 0.0021)
+    assert (got.tokens_in, got.tokens_out) == (12, 3)
+    assert [(call.name, call.arguments) for call in got.tool_calls] == [("search", {"q": "height"})]
+    [(method, url, body, headers)] = seen
+    assert (method, url) == ("POST", "/v2/ask?tenant=7")
+    assert json.loads(body) == {"question": "How high?", "user": "ada", "session": "c1"}
+    assert (headers["X-Team"], headers["Authorization"]) == ("blue", f"Bearer {OWN['api_key']}")
+
+
+async def test_a_get_has_its_task_in_the_address():
+    async with bot("330 m", content_type="text/plain", method="GET", body=None, path="/ask?q={input}", answer=None) as (
+        provider,
+        seen,
+    ):
+        got = await provider.complete(REQUEST)
+
+    assert got.text == "330 m"
+    assert seen[0][:2] == ("GET", "/v2/ask?q=How+high?&tenant=7") or "q=How%20high%3F" in seen[0][1]
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "text"),
+    [
+        ({"fault": "no index", "reply": {"text": "x"}}, "server", "bot: The system reports an error: no index"),
+        ({"answer": "330 m"}, "bad_response", "has nothing at `reply.text`. It has the keys answer."),
+        ({}, "bad_response", "It is an empty object."),
+        ([1], "bad_response", "It is a JSON list, not an object."),
+        ("<html>oops", "bad_response", "is not valid JSON: “<html>oops”"),
+        ("", "bad_response", "is not valid JSON"),
+        ({"reply": {"text": None}}, "bad_response", "has nothing at"),
+    ],
+)
+async def test_a_reply_without_an_answer_says_what_it_has_instead(reply, kind, text):
+    async with bot(reply) as (provider, _):
+        with pytest.raises(ProviderError) as caught:
+            await provider.complete(REQUEST)
+
+    assert caught.value.kind == kind
+    assert text in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(401, "authentication"), (404, "not_found"), (429, "rate_limited"), (500, "server")]
+)
+async def test_a_status_is_an_error_as_of_other_kinds(status, kind):
+    async with bot({"error": "no"}, status=status) as (provider, _):
+        with pytest.raises(ProviderError) as caught:
+            await provider.complete(REQUEST)
+
+    assert (caught.value.kind, caught.value.status) == (kind, status)
+
+
+async def test_a_redirect_is_not_followed():
+    async with bot("", status=302) as (provider, seen):
+        with pytest.raises(ProviderError, match="Redirects are not followed"):
+            await provider.complete(REQUEST)
+
+    assert len(seen) == 1
+
+
+async def test_what_cannot_be_read_beside_the_answer_is_left_out_with_a_note():
+    reply = {
+        "reply": {"text": 42, "sources": {"text": "no list"}, "calls": "search"},
+        "usage": {"in": -1, "out": "many", "usd": float("inf")},
+    }
+    async with bot(reply, retrieved="reply.sources") as (provider, _):
+        got = await provider.complete(REQUEST)
+
+    assert (got.text, got.retrieved, got.tool_calls, got.tokens_in, got.cost_usd) == ("42", None, (), None, None)
+    assert len(got.notes) == 5, got.notes
+
+
+async def test_a_key_that_the_system_quotes_is_hidden():
+    async with bot({"reply": {"text": f"You sent {OWN['api_key']}"}}) as (provider, _):
+        got = await provider.complete(REQUEST)
+
+    assert got.text == "You sent [key hidden]"
+
+
+async def test_events_are_joined_and_of_other_places_the_last_counts():
+    events = [
+        {"reply": {"text": "33"}},
+        {"reply": {"text": "0 m", "sources": [{"text": "It is 330 m high."}]}},
+        {"usage": {"in": 5, "out": 2}},
+    ]
+    text = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    async with bot(text, content_type="text/event-stream") as (provider, _):
+        got = await provider.complete(REQUEST)
+
+    assert (got.text, got.retrieved, got.tokens_out) == ("330 m", ("It is 330 m high.",), 2)
+    assert got.first_token_ms is not None
+
+
+async def test_events_without_an_answer_are_an_error():
+    async with bot("data: {}\n\n", content_type="text/event-stream") as (provider, _):
+        with pytest.raises(ProviderError, match=r"no event with a text at `reply\.text`"):
+            await provider.complete(REQUEST)
+
+
+async def test_a_parameter_that_the_template_does_not_send_is_noted():
+    request = ChatRequest("", REQUEST.messages, temperature=0.5, seed=1, task=TASK)
+    body = {"question": "{input}", "t": "{parameters.temperature}"}
+    async with bot({"reply": {"text": "x"}}, body=body) as (provider, seen):
+        got = await provider.complete(request)
+
+    assert json.loads(seen[0][2]) == {"question": "How high?", "t": 0.5}
+    assert got.notes == ("Not sent, because the system's template does not name them: seed.",)
