@@ -21,6 +21,7 @@ DOCUMENTS = {
         "how-to/import": "Import runs and datasets",
         "how-to/public-benchmarks": "Import public benchmarks",
         "how-to/labels": "Put people in the loop",
+        "how-to/systems": "Test your own system",
         "how-to/ci": "Run benchmarks in CI",
         "how-to/schedules": "Run a benchmark every night",
         "how-to/webhooks": "Notify other systems",

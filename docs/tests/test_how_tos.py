@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 import shlex
+import socket
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from typing import Any, get_args
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 from aiohttp import web
 from consoles import Command, commands, copy_of_project, environment, run
 from django.utils import timezone
@@ -187,6 +189,41 @@ def test_an_importer_is_added_as_the_page_says(tmp_path: Path) -> None:
     run(Command("python manage.py migrate --verbosity 0", 0, []), folder, environment(folder / "var"))
     follow(text, folder)
     run_test(folder, "benchmarks/imports/tests/test_acme_bench.py", passed=1)
+
+
+@pytest.mark.slow
+def test_systems_are_tested_as_the_page_says(tmp_path: Path) -> None:
+    text = page("docs/how-to/systems.md")
+    folder = copy_of_project(tmp_path)
+    bot, rooms, harbor = (block.text for block in blocks(text, "python"))
+    route, dataset, program, function = (yaml.safe_load(block.text) for block in blocks(text, "yaml"))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    (folder / "bot.py").write_text(bot.replace("9000", str(port)))
+    (folder / "rooms.py").write_text(rooms)
+    (folder / "harbor.py").write_text(harbor)
+    route["providers"]["bot"]["base_url"] = f"http://127.0.0.1:{port}"
+    providers = route["providers"] | program["providers"] | function["providers"]
+    (folder / "codeforge.yaml").write_text(yaml.safe_dump({"providers": providers}))
+    (folder / "datasets/sule.yaml").write_text(yaml.safe_dump(dataset))
+    run(Command("python manage.py migrate --verbosity 0", 0, []), folder, environment(folder / "var"))
+    with subprocess.Popen([sys.executable, "bot.py"], cwd=folder) as process:
+        try:
+            _wait_for(port)
+            follow(text, folder)
+        finally:
+            process.terminate()
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
 
 
 @pytest.mark.slow
