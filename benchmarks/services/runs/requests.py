@@ -198,7 +198,8 @@ def _configured(name: str) -> str:
             baselines = checks.listed(BASELINE_MODELS)
             raise serializers.ValidationError(f"Baseline {model} does not exist. Choose one of: {baselines}.")
     elif provider not in providers:
-        raise serializers.ValidationError(f"Provider {provider} is not configured. {known}")
+        how = "" if model else " Use provider/model, or the name of a system."
+        raise serializers.ValidationError(f"Provider {provider} is not configured.{how} {known}")
     elif not model and not providers[provider].is_system:
         raise serializers.ValidationError(f"{provider} has several models. Use {provider}/MODEL.")
     elif providers[provider].kind == "litellm" and importlib.util.find_spec("litellm") is None:
