@@ -9,6 +9,7 @@ from django.core.cache import cache
 from django.db.models import F
 
 from benchmarks.models import DatasetVersion, Run, Task
+from benchmarks.queries.runs import runs_to_rescore
 
 BATCH = 1_000
 """Tasks that one query compares."""
@@ -37,6 +38,12 @@ def newer_references(runs: Iterable[Run]) -> list[NewerReferences]:
         if new and n_tasks:
             found.append(NewerReferences(old.dataset.slug, old.number, new.number, n_tasks, same_questions))
     return found
+
+
+def rescorable(old: DatasetVersion, new: DatasetVersion) -> bool:
+    """Whether runs on the old version have answers that the new one asks for too, but holds against other references."""
+    n_tasks, same_questions = _changed(old, new)
+    return bool(n_tasks and same_questions and runs_to_rescore(old, new, 1))
 
 
 def _changed(old: DatasetVersion, new: DatasetVersion) -> tuple[int, bool]:

@@ -25,6 +25,7 @@ from benchmarks.models import Dataset, DatasetVersion, Task
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.datasets import prompt_of
+from benchmarks.queries.newer_references import rescorable
 from benchmarks.queries.results import results_to_copy
 from benchmarks.queries.reviews import WHICH, answers_where, review_detail
 from benchmarks.queries.tables.datasets import TASKS_TO_COPY
@@ -139,7 +140,7 @@ def _duplicate(request: HttpRequest, dataset: Dataset) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def task(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse:
-    """The form of a new task, or of a stored one."""
+    """The form of a new task, or of a stored one. A changed reference leads to the runs whose answers it judges."""
     require(request, "benchmarks.change_task" if pk else "benchmarks.add_task")
     dataset, version = _editable(slug)
     stored = _task_or_404(dataset, pk) if pk else None
@@ -151,6 +152,8 @@ def task(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
         task_id = form.cleaned_data["id"]
         done = f"Task {task_id} {'changed' if stored else 'added'}"
         messages.success(request, report_of(saved, form.cleaned_data["base"], done))
+        if stored and rescorable(version, saved):
+            return HttpResponseRedirect(reverse("frontend:changes", args=(slug, version.number, saved.number)))
         return HttpResponseRedirect(reverse("frontend:task", args=(slug, saved.tasks.get(task_id=task_id).pk)))
     title = stored.task_id if stored else "Add task"
     context = {

@@ -229,6 +229,8 @@ def _filled_in(request: HttpRequest) -> QueryDict:
     elif [*sent] in (["dataset"], ["model"]):
         models, slugs = used_last(account_of(request.user))
         sent = {"model": models, "dataset": slugs} | sent
+    elif not sent and len(runnable := runnable_datasets()) == 1:
+        sent["dataset"] = [runnable[0].slug]
     for name in ("like", "experiment", "starter"):
         sent.pop(name, None)
     return with_defaults({**(fields_of(given) if given else {}), **sent})

@@ -16,7 +16,7 @@ from benchmarks.analysis.rankings import under_baseline
 from benchmarks.models import COMPLETED, Outcome, Result, Run, Score, ShareLink, Task
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
-from benchmarks.presentation.labels import RESULT_STATE
+from benchmarks.presentation.labels import RESULT_STATE, metric_title, sentence_case
 from benchmarks.queries import runs as reads
 from benchmarks.queries.judge_words import measured
 from benchmarks.queries.leaderboard import comparable_places
@@ -33,6 +33,7 @@ from benchmarks.services.runs import control as services
 from benchmarks.services.runs.control import edit_run
 from benchmarks.services.runs.exports import forms_here
 from frontend import params
+from frontend.chips import chips
 from frontend.judges import judge_reliability, panel_rows
 from frontend.run_charts import run_charts, surface_charts, telling_charts, variant_of
 from frontend.sharing import shared_or_shareable
@@ -61,73 +62,110 @@ SORTS = (
     ("-duration", "Slowest first"),
     ("duration", "Fastest first"),
 )
+_CHIPS = {
+    "outcome": "",
+    "reason": "Reason",
+    "group": "Task class",
+    "n_shapes": "Shapes",
+    "difficulty": "Difficulty",
+    "label": "Tag",
+    "metric": "Metric",
+    "low": "Score at least",
+    "high": "Score at most",
+    "text": "Contains",
+}
+"""Filter of results → what its chip says before the value."""
 
 
 @never_cache
 @require_safe
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     run = run_or_404(pk)
+    report = report_of(run)
+    scores = _scores(run, params.text(request.GET, "charts"))
+    drawn = (*scores["charts"], *report["threshold_charts"])
+    context = _status(run) | report | scores | _results(request, run) | _controls(request, run)
+    context |= {
+        "run_title": f"{run.model} on {run.dataset.slug}",
+        # A live run may get such charts when it ends, without loading the page anew.
+        "are_scripted": run.is_live or any(not each.chart.drawn for each in drawn),
+        "has_surface": bool(run.parts.surface),
+        "settings": settings_of(run),
+        "canvases": sentences.canvases(run.numbers.canvases),
+        "system_prompt": run.parameters.get("system_prompt", ""),
+        "scheduled": scheduled_run_of(run),
+        "deliveries": deliveries_of(run),
+        "judge_reliability": judge_reliability(run),
+        "panels": panel_rows(run),
+        "n_labeled": 0 if run.is_live else count_labeled(run),
+        "scorings": run_rows(reads.scorings(run)),
+        "newer_references": newer_references([run]),
+        "crumbs": [("Runs", reverse("frontend:runs")), (f"Run {pk}", None)],
+    }
+    return render(request, "frontend/runs/detail.html", context)
+
+
+def _scores(run: Run, chosen: str) -> dict[str, Any]:
+    """The charts and weak spots of the chosen metric, by default the headline."""
+    measured_by = [row for row in metric_rows(run) if row.mean is not None]
+    drawn = next((row for row in measured_by if row.name == chosen), metric_rows(run)[0])
+    weak = weak_spots(run, drawn)
+    return {
+        "drawn_metrics": measured_by,
+        "drawn_metric": drawn.name,
+        "weak": [*weak.values()],
+        "charts": placed(telling_charts(run, drawn.name, weak), "run-chart", run.pk),
+    }
+
+
+def _results(request: HttpRequest, run: Run) -> dict[str, Any]:
+    """The list of results, its filters as chips, and what they can be set to."""
     query = request.GET.copy()
     if run.numbers.failures and not run.is_live and "outcome" not in query and not params.kept(query):
         query["outcome"] = NOT_CORRECT  # failures first; the other results are one link away
     filters = params.result_filters(query)
     results = paged(request, lambda after, before: result_page(run, filters, after, before))
-    actions = allowed_actions(run) if may_launch(request.user) else {}
-    drawn_metrics = [row for row in metric_rows(run) if row.mean is not None]
-    chosen = params.text(request.GET, "charts")
-    drawn = next((row for row in drawn_metrics if row.name == chosen), metric_rows(run)[0])
-    weak = weak_spots(run, drawn)
-    charts = placed(telling_charts(run, drawn.name, weak), "run-chart", pk)
-    report = report_of(run)
-    context = _status(run) | {
-        **report,
-        "run_title": f"{run.model} on {run.dataset.slug}",
-        "drawn_metrics": drawn_metrics,
-        "drawn_metric": drawn.name,
-        "weak": [*weak.values()],
-        "charts": charts,
-        # A live run may get such charts when it ends, without loading the page anew.
-        "are_scripted": run.is_live or any(not each.chart.drawn for each in (*charts, *report["threshold_charts"])),
-        "has_surface": bool(run.parts.surface),
-        "settings": settings_of(run),
-        "canvases": sentences.canvases(run.numbers.canvases),
-        "system_prompt": run.parameters.get("system_prompt", ""),
+    outcomes = [(NOT_CORRECT, "Not correct"), *Outcome.choices, ("pending", RESULT_STATE["pending"])]
+    titles = {
+        "outcome": dict(outcomes),
+        "difficulty": dict(Task.Difficulty.choices),
+        "group": {name: sentence_case(name) for name in run.task_classes},
+        "metric": {name: metric_title(name) for name in run.all_metrics},
+    }
+    return {
         "filters": filters,
+        "chips": chips(request.GET, _CHIPS, titles),
         "kept": params.kept(query),
         "is_filtered": bool(params.kept(request.GET)),
         "lists_results": not run.is_live or "outcome" in query or bool(params.kept(query)),
         "results": results,
         "rows": _result_rows(run, results),
         "not_correct": NOT_CORRECT,
-        "scheduled": scheduled_run_of(run),
-        "deliveries": deliveries_of(run),
-        "export_forms": forms_here(),
-        "share": shared_or_shareable(request, ShareLink.Kind.RUN, {"run": run.pk}),
         "sorts": SORTS,
         "search_window": SEARCH_WINDOW,
-        "outcomes_known": [(NOT_CORRECT, "Not correct"), *Outcome.choices, ("pending", RESULT_STATE["pending"])],
+        "outcomes_known": outcomes,
         "difficulties": Task.Difficulty.choices,
         "labels_known": labels_known(run),
-        "previous_run": reads.previous_run(run) if run.status in COMPLETED else None,
-        "actions": actions,
-        "buttons": [
-            (name, label)
-            for name, label in actions.items()
-            if name in _ACTIONS and name not in ("budget", "check", "delete")
-        ],
-        "judge_reliability": judge_reliability(run),
-        "panels": panel_rows(run),
-        "n_labeled": 0 if run.is_live else count_labeled(run),
-        "scorings": run_rows(reads.scorings(run)),
-        "newer_references": newer_references([run]),
-        "rescore_url": reverse("frontend:rescore", args=(pk,)) if "rescore" in actions else "",
-        "again": f"{reverse('frontend:launch')}?like={pk}" if "again" in actions else "",
         "may_copy": may_copy(request, run),
-        "may_launch": may_launch(request.user),
-        "may_schedule": may(request.user, *ADD),
-        "crumbs": [("Runs", reverse("frontend:runs")), (f"Run {pk}", None)],
     }
-    return render(request, "frontend/runs/detail.html", context)
+
+
+def _controls(request: HttpRequest, run: Run) -> dict[str, Any]:
+    """What the user can do with the run."""
+    launches = may_launch(request.user)
+    actions = allowed_actions(run) if launches else {}
+    apart = ("budget", "check", "delete")
+    return {
+        "actions": actions,
+        "buttons": [(name, label) for name, label in actions.items() if name in _ACTIONS and name not in apart],
+        "export_forms": forms_here(),
+        "share": shared_or_shareable(request, ShareLink.Kind.RUN, {"run": run.pk}),
+        "previous_run": reads.previous_run(run) if run.status in COMPLETED else None,
+        "rescore_url": reverse("frontend:rescore", args=(run.pk,)) if "rescore" in actions else "",
+        "again": f"{reverse('frontend:launch')}?like={run.pk}" if "again" in actions else "",
+        "may_launch": launches,
+        "may_schedule": may(request.user, *ADD),
+    }
 
 
 @live_read(stamp_of_run)

@@ -5,10 +5,10 @@
   document.addEventListener("change", (event) => {
     if (event.target.matches("[data-submit-on-change]")) event.target.form.requestSubmit();
   });
-  // An address names the filters in force only.
+  // An address names the filters in force only, and that which says the most when it is empty.
   document.addEventListener("formdata", ({ target, formData }) => {
     if (!target.matches("[data-clean]")) return;
-    for (const [name, value] of [...formData]) if (!value) formData.delete(name);
+    for (const [name, value] of [...formData]) if (!value && name !== target.dataset.clean) formData.delete(name);
   });
 
   // On a narrow screen the navigation scrolls, and a part of the page that refreshes keeps what is unfolded.
@@ -34,6 +34,11 @@
     if (navigator.clipboard) navigator.clipboard.writeText(source.value ?? source.textContent);
     else document.execCommand("copy");
     button.textContent = "Copied";
+  });
+  // A button that makes a link shows it in place, and copies it while browsers still take that for its click.
+  document.addEventListener("htmx:afterSettle", ({ detail: { requestConfig } }) => {
+    const made = requestConfig?.elt.dataset.thenCopy;
+    if (made) document.querySelector(`[data-copy="${made}"]`)?.click();
   });
 
   // The links of rows: those that open the row beside the list, and those that lead on.
