@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,9 +41,32 @@ class Toggle:
     is_on: bool
 
 
-def toggles(query: QueryDict, name: str, titles: Mapping[str, str]) -> list[Toggle]:
-    """The values of a filter that may have several, each as a chip that switches it."""
-    chosen = [value for value in query.getlist(name) if value in titles]
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A filter of which one value is in force: its label, what its chip says, and its values."""
+
+    label: str
+    text: str
+    options: list[Toggle]
+
+
+def choice(query: QueryDict, name: str, label: str, options: Iterable[Any], chosen: object) -> Choice:
+    """``options`` are values, or pairs of a value and its title; the chip of a choice of nothing says its label."""
+    titles = dict(each if isinstance(each, tuple) else (each, str(each)) for each in options)
+    switched, shown = query.copy(), []
+    switched.pop("page", None)
+    for value, title in titles.items():
+        switched[name] = str(value)
+        shown.append(Toggle(title, f"?{switched.urlencode()}", value == chosen))
+    return Choice(label, titles.get(chosen, label), shown)
+
+
+def toggles(
+    query: QueryDict, name: str, titles: Mapping[str, str], chosen: Collection[str] | None = None
+) -> list[Toggle]:
+    """The values of a filter that may have several, each as a chip that switches it. ``chosen`` are those in force, by
+    default the ones in the address."""
+    chosen = [value for value in (query.getlist(name) if chosen is None else chosen) if value in titles]
     shown = []
     for value, title in titles.items():
         switched = query.copy()

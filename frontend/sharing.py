@@ -19,6 +19,7 @@ SHOWS = {
     ShareLink.Kind.EXPERIMENT: "Shows scores, ranks and costs, also of runs added later,",
     ShareLink.Kind.COMPARISON: "Shows scores, differences and costs",
     ShareLink.Kind.LEADERBOARD: "Shows scores, ranks and costs, also of later runs,",
+    ShareLink.Kind.OVERALL: "Shows scores and ranks, also of later runs,",
 }
 """Kind of link → what it shows, before "to anyone with the link"."""
 

@@ -27,13 +27,15 @@ _FORMAT = 3
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One dataset with its ``runs``, one of each model and way of answering, and what they have in common."""
+    """One dataset with its ``runs``, one of each model and way of answering, and what they have in common:
+    ``setting_told`` is the ``setting`` without texts of prompts."""
 
     dataset: Dataset
     version_label: str
     setting: str
     metric: str
     runs: Sequence[Run]
+    setting_told: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,7 @@ class ShareLink(models.Model):
         EXPERIMENT = "experiment"
         COMPARISON = "comparison"
         LEADERBOARD = "leaderboard"
+        OVERALL = "overall", "Leaderboard over several datasets"
 
     kind = models.CharField(max_length=20, choices=Kind.choices)
     query = models.TextField(help_text="What it shows, as in an address: run=12")
@@ -87,6 +88,8 @@ class ShareLink(models.Model):
             return f"comparison of runs {asked['runs'].replace(',', ', ')}"
         if self.kind == self.Kind.LEADERBOARD:
             return f"leaderboard of {asked['dataset']}"
+        if self.kind == self.Kind.OVERALL:
+            return f"leaderboard over {asked['datasets'].replace(',', ', ')}"
         return f"{self.kind} {asked[self.kind]}"
 
     @classmethod

@@ -18,7 +18,7 @@ from benchmarks.presentation.labels import prompt_variant, version_label
 from benchmarks.presentation.numbers import plural
 from benchmarks.presentation.ranks import Mark
 from benchmarks.queries.runs import runs
-from benchmarks.run_parameters import RUN_PARAMETERS, Decides, deciding
+from benchmarks.run_parameters import RUN_PARAMETERS, Decides, Kind, deciding
 
 MOST_RUNS = 500
 MOST_READ = 2_000
@@ -54,6 +54,14 @@ _NUMBERS = (
 )
 
 
+PROMPTS = {
+    name
+    for name, parameter in RUN_PARAMETERS.items()
+    if parameter.kind in (Kind.TEXT, Kind.LONG_TEXT) and name != "split"
+}
+"""Parameters whose values may be texts of prompts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What the runs of one table have in common: the version with the canvases added to it, and what is asked of it.
@@ -71,14 +79,19 @@ class Setting:
         """The version as these runs asked it: ``1 + 72 canvases``."""
         return version_label(number, self.added_canvases)
 
-    def words(self, settings: Iterable[Setting]) -> str:
-        """This setting with what distinguishes it from ``settings``."""
+    def words(self, settings: Iterable[Setting], *, quotes: bool = True) -> str:
+        """This setting with what distinguishes it from ``settings``. Without ``quotes``, of a prompt only that it is
+        another one."""
         settings = list(settings)
         shown_as = self.asked.get("representation")
         parts = [prompt_variant(shown_as, self.asked.get("few_shot", False))] if shown_as else []
         told = {"split"} & self.asked.keys() | {*differing([other.asked for other in settings])}
         named = [name for name in RUN_PARAMETERS if name in told - {"representation", "few_shot"}]
-        parts += [phrase(name, self.asked.get(name)) for name in named]
+        parts += [
+            phrase(name, value) if quotes or not value or name not in PROMPTS else f"own {name.replace('_', ' ')}"
+            for name in named
+            for value in [self.asked.get(name)]
+        ]
         if len({(other.tasks, other.added_canvases) for other in settings}) > 1:
             added = f" with {plural(self.added_canvases, 'added canvas')}" if self.added_canvases else ""
             parts.append(f"{plural(self.tasks, 'task')}{added}" if self.tasks else "adaptive number of tasks")
@@ -88,12 +101,13 @@ class Setting:
 @dataclass(frozen=True, slots=True)
 class Alike:
     """The latest full run of each model, by how it answers, on one version in one setting, newest first; ``words``
-    distinguish the setting from the others on the version."""
+    distinguish the setting from the others on the version, ``told`` does so without texts of prompts."""
 
     version: DatasetVersion
     setting: Setting
     words: str
     runs: Sequence[Run]
+    told: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +175,13 @@ def latest_runs(where: Q) -> list[Alike]:
         members = [[read[pk] for pk in latest.values() if pk in read] for latest in settings.values()]
         known = [(setting_of(runs[0]), runs) for runs in members if runs]
         alike += [
-            Alike(by_id[version], setting, setting.words([other for other, _ in known]), runs)
+            Alike(
+                by_id[version],
+                setting,
+                setting.words([other for other, _ in known]),
+                runs,
+                setting.words([other for other, _ in known], quotes=False),
+            )
             for setting, runs in known
         ]
     return alike

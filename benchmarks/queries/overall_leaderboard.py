@@ -63,6 +63,7 @@ def overall_leaderboard(slugs: Sequence[str] = ()) -> Overall:
             alike.words,
             common_metric(alike.runs),
             alike.runs,
+            alike.told,
         )
         for alike in chosen[:MOST_DATASETS]
     ]

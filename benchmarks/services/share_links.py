@@ -12,6 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from benchmarks.models import COMPLETED, OF_MODELS, Dataset, Experiment, Run, ShareLink
+from benchmarks.queries.overall_leaderboard import MOST_DATASETS
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import NotPossible
 
@@ -21,6 +22,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     ShareLink.Kind.EXPERIMENT: ("experiment", "metric", "dataset", "columns"),
     ShareLink.Kind.COMPARISON: ("runs", "metric", "dataset", "columns"),
     ShareLink.Kind.LEADERBOARD: ("dataset", "version", "metric", "setting", "choose", "rank"),
+    ShareLink.Kind.OVERALL: ("datasets",),
 }
 """Kind of link → what a link of it may say, the subject first."""
 MOST_RUNS = 12
@@ -122,10 +124,18 @@ def _dataset(text: str) -> str:
     return text
 
 
+def _datasets(text: str) -> str:
+    slugs = sorted(set(text.split(",")))
+    if len(slugs) > MOST_DATASETS:
+        raise NotPossible(f"A leaderboard is over at most {MOST_DATASETS} datasets. Remove some.")
+    return ",".join(map(_dataset, slugs))
+
+
 _SUBJECTS: dict[str, Callable[[str], str]] = {
     ShareLink.Kind.RUN: partial(_existing, Run),
     ShareLink.Kind.EXPERIMENT: partial(_existing, Experiment),
     ShareLink.Kind.COMPARISON: _runs,
     ShareLink.Kind.LEADERBOARD: _dataset,
+    ShareLink.Kind.OVERALL: _datasets,
 }
 """Kind of link → what checks its subject and writes it in one form."""

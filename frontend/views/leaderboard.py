@@ -27,6 +27,7 @@ from benchmarks.summary import MetricNumbers, Times
 from frontend import charts, params
 from frontend.chart_parts import Chart
 from frontend.charts import Contender
+from frontend.chips import Choice, choice, toggles
 from frontend.sharing import shared_or_shareable
 from frontend.view_models import MetricRow, corrected_mean, metric_row
 from frontend.views.shared import chart_response, placed
@@ -67,6 +68,7 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
     context = {
         **shown,
         "share": shared_or_shareable(request, ShareLink.Kind.LEADERBOARD, shown["query"]) if shown["rows"] else None,
+        "choices": _choices(request.GET, shown),
         "newer_references": newer_references(row.run for row in shown["rows"]),
         "may_launch": may_launch(request.user),
         "live_state": live_state(),
@@ -74,14 +76,40 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
     return render(request, "frontend/leaderboard/leaderboard.html", context)
 
 
+def _choices(query: QueryDict, shown: dict[str, Any]) -> list[Choice]:
+    """What the leaderboard can be of; another dataset has its own versions, metrics and settings."""
+    of_any = query.copy()
+    for name in ("version", "metric", "setting"):
+        of_any.pop(name, None)
+    datasets = [each.slug for each in shown["datasets"]]
+    choices = [choice(of_any, "dataset", "Dataset", datasets, shown["dataset"].slug if shown["dataset"] else "")]
+    if shown["dataset"]:
+        versions = [(number, f"Version {number}") for number in shown["versions"]]
+        choices.append(choice(query, "version", "Version", versions, shown["version"] and shown["version"].number))
+        metrics = [(row.name, row.title) for row in shown["metrics"]]
+        choices.append(choice(query, "metric", "Metric", metrics, shown["metric"] and shown["metric"].name))
+    if len(shown["settings"]) > 1:
+        settings = [(words, words or "Default") for words in shown["settings"]]
+        choices.append(choice(query, "setting", "Setting", settings, shown["setting"]))
+    choices.append(choice(query, "choose", "Run per model", shown["choices"], shown["choose"]))
+    if shown["has_thresholds"]:
+        choices.append(choice(query, "rank", "Ranked by", shown["ranks"], shown["rank"]))
+    return choices
+
+
 @require_safe
 def overall(request: HttpRequest) -> HttpResponse:
     """The models over several datasets."""
     several = overall_leaderboard(list(filter(None, request.GET.getlist("dataset"))))
+    chosen = [column.dataset.slug for column in several.columns]
+    share = {"datasets": ",".join(chosen)}
     context = {
+        "toggles": toggles(request.GET, "dataset", {each.slug: each.slug for each in several.offered}, chosen),
+        "share": shared_or_shareable(request, ShareLink.Kind.OVERALL, share) if several.rows else None,
+        "newer_references": newer_references(run for column in several.columns for run in column.runs),
+        "may_launch": may_launch(request.user),
         "live_state": live_state(),
         "board": several,
-        "chosen": [column.dataset.slug for column in several.columns],
         "columns": [(column, metric_row(column.metric)) for column in several.columns],
         "ranked": [row for row in several.rows if row.rank],
         "unranked": [row for row in several.rows if not row.rank],
@@ -136,6 +164,7 @@ def board(query: QueryDict) -> dict[str, Any]:
         "title": f"{dataset.slug}: leaderboard" if dataset else "Leaderboard",
         "settings": [*names.values()],
         "setting": setting_words,
+        "setting_told": setting.words(settings, quotes=False) if setting else "",
         "n_partial": n_partial,
         "elsewhere": ", ".join(sorted({run.model_label for run in runs} - {row.run.model_label for row in rows})),
         "min_coverage": f"{rankings.MIN_COVERAGE:.0%}",

@@ -75,4 +75,4 @@ def shared(request: HttpRequest, key: str) -> HttpResponseBase:
 def _page(link: ShareLink) -> str:
     """The address of what a link shows, for members."""
     name, of, query = page_of_link(link)
-    return reverse(f"frontend:{name}", args=of) + (f"?{urlencode(query)}" if query else "")
+    return reverse(f"frontend:{name}", args=of) + (f"?{urlencode(query, doseq=True)}" if query else "")

@@ -13,13 +13,14 @@ from benchmarks.analysis.comparisons import common_metrics, compared_runs
 from benchmarks.exports.html_file import TextTable, tables_html
 from benchmarks.exports.matrix_files import NOTE
 from benchmarks.models import Run, ShareLink
-from benchmarks.presentation.labels import run_status
+from benchmarks.presentation.labels import metric_title, run_status
 from benchmarks.presentation.numbers import MISSING, interval, milliseconds, money, n_of, plural, score
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries import matrix as matrices
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.experiments import experiment_detail, experiment_runs, progress
 from benchmarks.queries.matrix_export import matrix_table
+from benchmarks.queries.overall_leaderboard import overall_leaderboard
 from benchmarks.queries.tables.comparisons import differences_from
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind
 from frontend import drawing, params
@@ -36,6 +37,8 @@ def shared_page(link: ShareLink) -> str | None:
             return _experiment(query)
         case ShareLink.Kind.COMPARISON:
             return _comparison(query)
+        case ShareLink.Kind.OVERALL:
+            return _overall(query)
         case _:
             return _leaderboard(query)
 
@@ -115,7 +118,8 @@ def _leaderboard(query: QueryDict) -> str | None:
     shown = board(query)
     if not shown["rows"]:
         return None
-    lead = ", ".join(filter(None, [f"Version {shown['version_label']}", shown["metric"].title]))
+    setting = shown["setting_told"] and f"setting: {shown['setting_told']}"
+    lead = ", ".join(filter(None, [f"Version {shown['version_label']}", shown["metric"].title, setting]))
     ranked = _without_texts(shown["rows"], shown["query"]["metric"])
     rows = [
         [
@@ -134,6 +138,30 @@ def _leaderboard(query: QueryDict) -> str | None:
     return tables_html(
         shown["title"], lead, shown["said"], [TextTable("Ranking", heads, rows)], notes=notes, images=pictures
     )
+
+
+def _overall(query: QueryDict) -> str | None:
+    several = overall_leaderboard(params.text(query, "datasets").split(","))
+    if not several.rows:
+        return None
+    columns = [(column, metric_title(column.metric)) for column in several.columns]
+    heads = [
+        f"{column.dataset.slug} v{column.version_label}, " + ", ".join(filter(None, [title, column.setting_told]))
+        for column, title in columns
+    ]
+    rows = [
+        [
+            str(row.rank or MISSING),
+            ", ".join(filter(None, [row.model, row.reason])),
+            f"{row.mean_rank.mean:.2f}" if row.mean_rank else MISSING,
+            *(f"{score(cell.mean)} ({interval(cell.low, cell.high)})" if cell else MISSING for cell in row.cells),
+        ]
+        for row in several.rows
+    ]
+    lead = "Latest full run of each model, ranked by the average of its ranks."
+    notes = [f"A rank requires scores for {rankings.MIN_COVERAGE:.0%} of the results on every dataset."]
+    table = TextTable("Ranking", ["Rank", "Model", "Mean rank", *heads], rows)
+    return tables_html("Leaderboard over several datasets", lead, [], [table], notes=notes)
 
 
 def _without_texts(rows: Sequence[Row], metric: str) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -109,7 +110,7 @@ SHARE_LINKS = Table[SharedRow](
 )
 
 
-def page_of_link(link: ShareLink) -> tuple[str, tuple[object, ...], dict[str, str]]:
+def page_of_link(link: ShareLink) -> tuple[str, tuple[object, ...], Mapping[str, str | list[str]]]:
     """The page that a link shows, for members: its name in the dashboard, what its address takes, and its query."""
     query = link.asked
     match link.kind:
@@ -117,5 +118,7 @@ def page_of_link(link: ShareLink) -> tuple[str, tuple[object, ...], dict[str, st
             return "compare", (), query
         case ShareLink.Kind.LEADERBOARD:
             return "leaderboard", (), query
+        case ShareLink.Kind.OVERALL:
+            return "overall-leaderboard", (), {"dataset": query["datasets"].split(",")}
         case kind:
             return kind, (int(query.pop(kind)),), query

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FOLDER = ROOT / "var" / "journeys"
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 LOGS = ROOT / "benchmarks" / "imports" / "tests" / "tool_logs"
-END_MS = 25_000
+END_MS = 90_000
 RIVERS = """name: Rivers
 description: Where they end
 tasks:
@@ -122,6 +122,7 @@ def starter_experiment(walk: Walk) -> None:
 
 def provider_key(walk: Walk) -> None:
     walk.click("Models", within="header")
+    walk.press(walk.page.get_by_text("Without a key:"))
     walk.fill("API key of openai", "sk-example")
     walk.click("Save and check", within="section:has(#key-openai), body")
     walk.see(re.compile("openai"))
@@ -458,6 +459,7 @@ def _walk(browser: Browser, site: Site, folder: Path, title: str, journey: Journ
     """Walk one journey, print its row, and say where it stopped, if it did."""
     folder.mkdir(parents=True, exist_ok=True)
     page = new_context(browser, viewport=WIDE).new_page()
+    page.set_default_timeout(END_MS)
     walk = Walk(title, page, site, folder)
     start = time.monotonic()
     try:
