@@ -50,6 +50,7 @@ def of_each_kind(secret: str = "") -> dict[str, dict[str, str]]:
             "choose": "latest",
             "rank": "mean",
         },
+        "overall": {"datasets": dataset.slug},
     }
 
 
@@ -85,7 +86,7 @@ def test_every_kind_is_created_copied_opened_and_revoked(client: Client, kind: s
     assert [*actions] == [f"{kind}.share", f"{kind}.share", f"{kind}.unshare"]
 
 
-@pytest.mark.parametrize("kind", ["experiment", "comparison", "leaderboard"])
+@pytest.mark.parametrize("kind", ["experiment", "comparison", "leaderboard", "overall"])
 def test_a_shared_page_leads_nowhere_and_quotes_no_answers_or_markup(kind: str) -> None:
     html = shown(share(kind, of_each_kind(HOSTILE)[kind]))
     for part in ("<a ", "<form", "<button", "<script", "<img src=x", "\u202e", "the answer itself"):
@@ -150,9 +151,23 @@ def test_a_shared_leaderboard_quotes_no_prompt(client: Client, setting: int) -> 
     assert "heron" in page(client, f"/leaderboard/?{urlencode(asked)}")
     sent = everything_of(share("leaderboard", asked))
     assert "heron" not in sent
+    named = "own system prompt" if "system prompt “" in settings[setting] else "no system prompt"
+    assert f"setting: {named}" in sent, "what distinguishes the setting is told without its text"
     if "no system prompt, no prompt template" in settings[setting]:
         told = (f"loop/one, temperature 0, run {runs[3].pk}<", "loop/one, temperature 1<")
         assert all(name in sent for name in told), "rows of one model are told apart"
+
+
+def test_a_shared_leaderboard_over_several_datasets_quotes_no_prompt(client: Client) -> None:
+    for run in runs_that_prompt_apart("heron"):
+        if run.parameters.keys() != {"system_prompt"}:
+            run.delete()
+    html = page(client, "/leaderboard/overall/")
+    assert "heron" in html
+    assert 'name="query" value="datasets=sums"' in html
+    sent = shown(share("overall", {"datasets": "sums"}))
+    assert "heron" not in sent
+    assert "own system prompt" in sent
 
 
 def test_a_shared_leaderboard_and_experiment_show_later_runs() -> None:
@@ -219,6 +234,9 @@ def test_more_runs_than_are_compared_are_refused_with_the_limit(client: Client) 
         ("comparison", {"runs": "1,2"}),
         ("leaderboard", {"dataset": "../other"}),
         ("leaderboard", {"dataset": "sums", "setting": "x" * 300}),
+        ("overall", {"datasets": ""}),
+        ("overall", {"datasets": "sums,../other"}),
+        ("overall", {"datasets": ",".join(f"sums-{number}" for number in range(20))}),
     ],
 )
 def test_what_does_not_exist_is_not_shared(client: Client, kind: str, asked: dict[str, str]) -> None:

@@ -154,7 +154,10 @@ def _overall(query: QueryDict) -> str | None:
             str(row.rank or MISSING),
             ", ".join(filter(None, [row.model, row.reason])),
             f"{row.mean_rank.mean:.2f}" if row.mean_rank else MISSING,
-            *(f"{score(cell.mean)} ({interval(cell.low, cell.high)})" if cell else MISSING for cell in row.cells),
+            *(
+                f"{score(cell.mean)} ({interval(cell.low, cell.high)}), {n_of(cell.n, cell.total)}" if cell else MISSING
+                for cell in row.cells
+            ),
         ]
         for row in several.rows
     ]

@@ -200,8 +200,8 @@ def live_run(walk: Walk) -> None:
     walk.site.models.delay_ms = 700.0
     try:
         walk.click("Benchmarks", within="header")
-        walk.press(walk.page.locator("tr:has-text('basic-coding')").get_by_text("Start run"))
-        walk.click("Start run", "button")
+        walk.press(walk.page.locator("tr:has-text('basic-coding')").get_by_text("Run", exact=True))
+        walk.click("Start run", "button", "#sheet")
         walk.see("Newest results")
         walk.click("Pause run", "button")
         walk.see("Paused")
