@@ -47,7 +47,7 @@ def test_experiments_and_single_runs_stand_in_one_list_newest_first(client: Clie
 
 def test_a_row_says_what_was_found_or_what_went_wrong(client: Client) -> None:
     dataset = make_dataset(2)
-    make_scored_run(dataset, (1.0, None), status=RunStatus.FAILED, error_message="The API key was rejected (401).")
+    make_scored_run(dataset, (1.0, None), status=RunStatus.FAILED, error_message="The API key was rejected (401)")
     live = make_scored_run(dataset, (1.0, 0.0), status=RunStatus.RUNNING, completed_at=None)
     Run.objects.filter(pk=live.pk).update(total=8)
     dropped, before = make_scored_run(dataset, (0.0, 0.0)), make_scored_run(dataset, (1.0, 1.0))

@@ -114,9 +114,14 @@ def _finding(row: Listed) -> Cell:
         mean, what = headline(run)
         return [*drop, mean, _beneath(what)]
     if run.is_live or run.status == RunStatus.PAUSED:
-        return [run.error_message, _so_far(run)]
-    kept = [f"{plural(_kept(run), 'answer')} kept."] if run.total else []
-    return " ".join([*filter(None, [run.error_message]), *kept]) or MISSING
+        return [_sentence(run.error_message), _so_far(run)]
+    kept = f"{plural(_kept(run), 'answer')} kept." if run.total else ""
+    return " ".join(filter(None, [_sentence(run.error_message), kept])) or MISSING
+
+
+def _sentence(message: str) -> str:
+    """A message, which may be one of an endpoint, with a full stop."""
+    return message if not message or message.endswith((".", "!", "?")) else f"{message}."
 
 
 def _so_far(run: Run) -> str:
