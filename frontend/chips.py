@@ -52,7 +52,7 @@ class Choice:
 
 def choice(query: QueryDict, name: str, label: str, options: Iterable[Any], chosen: object) -> Choice:
     """``options`` are values, or pairs of a value and its title; the chip of a choice of nothing says its label."""
-    titles = dict(each if isinstance(each, tuple) else (each, str(each)) for each in options)
+    titles: dict[Any, str] = dict(each if isinstance(each, tuple) else (each, str(each)) for each in options)
     switched, shown = query.copy(), []
     switched.pop("page", None)
     for value, title in titles.items():

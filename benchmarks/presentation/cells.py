@@ -18,7 +18,7 @@ class Link:
     label: str
     page: str
     of: tuple[object, ...] = ()
-    query: Mapping[str, str | int] = field(default_factory=dict)
+    query: Mapping[str, str | int | list[str]] = field(default_factory=dict)
     look: str = ""
     name: str = ""
 

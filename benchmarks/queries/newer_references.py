@@ -41,7 +41,7 @@ def newer_references(runs: Iterable[Run]) -> list[NewerReferences]:
 
 
 def rescorable(old: DatasetVersion, new: DatasetVersion) -> bool:
-    """Whether runs on the old version have answers that the new one asks for too, but holds against other references."""
+    """Whether runs on the old version have answers that the new one asks for, too, and scores differently."""
     n_tasks, same_questions = _changed(old, new)
     return bool(n_tasks and same_questions and runs_to_rescore(old, new, 1))
 

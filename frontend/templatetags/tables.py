@@ -61,7 +61,7 @@ def _classes(names: str) -> SafeString:
 
 
 def _link(part: cells.Link, context: Context) -> str:
-    query = f"?{urlencode(part.query)}" if part.query else ""
+    query = f"?{urlencode(part.query, doseq=True)}" if part.query else ""
     href = show.address(f"frontend:{part.page}", *part.of) + query
     name = format_html(' aria-label="{}"', texts.visible(part.name)) if part.name else ""
     return format_html('<a{} href="{}"{}>{}</a>', _classes(part.look), href, name, texts.visible(part.label))

@@ -14,7 +14,7 @@ from benchmarks.exports.html_file import TextTable, tables_html
 from benchmarks.exports.matrix_files import NOTE
 from benchmarks.models import Run, ShareLink
 from benchmarks.presentation.labels import metric_title, run_status
-from benchmarks.presentation.numbers import MISSING, interval, milliseconds, money, n_of, plural, score
+from benchmarks.presentation.numbers import MISSING, interval, milliseconds, money, n_of, number, plural, score
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries import matrix as matrices
 from benchmarks.queries.compare import runs_to_compare
@@ -155,7 +155,9 @@ def _overall(query: QueryDict) -> str | None:
             ", ".join(filter(None, [row.model, row.reason])),
             f"{row.mean_rank.mean:.2f}" if row.mean_rank else MISSING,
             *(
-                f"{score(cell.mean)} ({interval(cell.low, cell.high)}), {n_of(cell.n, cell.total)}" if cell else MISSING
+                f"{score(cell.mean)} ({interval(cell.low, cell.high)}), {number(cell.n)} of {number(cell.total)}"
+                if cell
+                else MISSING
                 for cell in row.cells
             ),
         ]

@@ -249,6 +249,7 @@ def edit_task(walk: Walk) -> None:
     walk.click("Benchmarks", within="header")
     walk.click("Datasets", within=".tabs")
     walk.click("tool-use-basic", "link", "main")
+    walk.click("Tasks", within=".tabs")
     walk.click("weather-now", "link")
     walk.click("Edit task")
     walk.fill("Input", "How warm is it in Bergen right now?")
@@ -266,8 +267,9 @@ def canvas_set(walk: Walk) -> None:
     walk.click("Generate set", "button")
     walk.see("12 canvases")
     walk.click("New run", within="main")
-    walk.click("Start run", "button")
-    walk.ended()
+    walk.click("Start", "button", "#sheet")
+    walk.page.locator("#status, #board").locator("[class*='is-completed']").first.wait_for()
+    walk.look()
 
 
 def glossary(walk: Walk) -> None:
