@@ -27,7 +27,8 @@ new PerformanceObserver((list) => {
 ENDED = ("completed", "completed_with_errors", "failed")
 
 
-def test_live_pages_stand_still_and_read_at_most_once_a_second(new_tab: NewTab, site: Site) -> None:
+@pytest.mark.parametrize("width", [1440, 390])
+def test_live_pages_stand_still_and_read_at_most_once_a_second(new_tab: NewTab, site: Site, width: int) -> None:
     request = {
         "name": "Watched",
         "datasets": ["reasoning"],
@@ -41,10 +42,11 @@ def test_live_pages_stand_still_and_read_at_most_once_a_second(new_tab: NewTab, 
     try:
         made = site.stack.post(f"{API}/experiments", request)
         run, experiment = made["runs"][0], made["id"]
-        paths = (f"/runs/{run}/", f"/experiments/{experiment}/", "/", "/runs/", "/datasets/reasoning/", "/benchmarks/")
+        paths = [f"/runs/{run}/", f"/experiments/{experiment}/", "/", "/runs/", "/datasets/reasoning/", "/benchmarks/"]
+        paths += ["/leaderboard/", "/leaderboard/overall/", "/models/scripted/medium/"]
         pages = {}
         for path in paths:
-            page = new_tab(site).page
+            page = new_tab(site, viewport={"width": width, "height": 900}).page
             page.add_init_script(OBSERVE)
             page.on(
                 "response",
