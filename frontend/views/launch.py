@@ -281,8 +281,8 @@ def _page(
         for slug in [option.dataset.slug]
     ]
     is_sheet = request.headers.get("HX-Target") == "sheet"
-    fewest = (SHORT, 0 if form.chosen else SHORT) if is_sheet else (SHOWN, SHOWN)
-    shown = max(fewest[0], len(form.models)), max(fewest[1], len(form.chosen))
+    fewest = SHORT if is_sheet else SHOWN
+    shown = max(fewest, len(form.models)), max(fewest, len(form.chosen))
     context = (
         _tried(params.whole_numbers(form.sent, "trial"))
         | context

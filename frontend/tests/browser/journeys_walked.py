@@ -151,9 +151,10 @@ def from_benchmarks(walk: Walk) -> None:
 def with_judge(walk: Walk) -> None:
     walk.click("Benchmarks", within="header")
     walk.press(walk.page.locator("tr:has-text('rag-faithfulness')").get_by_text("Run", exact=True))
-    walk.tick("scripted/drifting", "#sheet")
-    walk.tick("reasoning", "#sheet")
-    walk.tick("basic-coding", "#sheet")
+    for options in ("#model-options", "#benchmark-options", "#benchmark-options"):
+        walk.page.locator(f"#sheet {options} input:not(:checked)").locator("visible=true").first.check()
+        walk.clicks += 1
+    walk.see("to the judge", "#sheet")
     walk.click("Start 12 runs", "button", "#sheet")
     walk.page.locator("#board .is-completed").first.wait_for(timeout=4 * END_MS)
     walk.look()

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    dependencies = (('benchmarks', '0013_saved_views'),)
+    dependencies = (('benchmarks', '0014_retrieved'),)
 
     operations = (
         migrations.AlterField(
