@@ -12,7 +12,6 @@ from django.db import transaction
 from django.utils import timezone
 
 from benchmarks.models import COMPLETED, OF_MODELS, Dataset, Experiment, Run, ShareLink
-from benchmarks.queries.overall_leaderboard import MOST_DATASETS
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import NotPossible
 
@@ -27,6 +26,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
 """Kind of link → what a link of it may say, the subject first."""
 MOST_RUNS = 12
 """Of a shared comparison: as many as its page compares."""
+MOST_DATASETS = 12
+"""Of a shared leaderboard: as many as its page ranks over."""
 MOST_CHARACTERS = 200
 """Of one value, as in the addresses of pages. Lists of runs have a limit of their own."""
 _SALT = "share link"

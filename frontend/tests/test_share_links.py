@@ -18,6 +18,7 @@ from django.test import Client
 from django.utils import timezone
 
 from benchmarks.models import AuditEntry, Experiment, Run, ShareLink
+from benchmarks.queries.overall_leaderboard import MOST_DATASETS
 from benchmarks.queries.task_grid import MOST_RUNS
 from benchmarks.services import share_links
 from benchmarks.services.errors import NotPossible
@@ -208,8 +209,8 @@ def test_a_renewed_link_keeps_its_address_and_a_new_one_does_not_revive_a_revoke
     assert [Client().get(address(link)).status_code for link in (first, third)] == [404, 200]
 
 
-def test_as_many_runs_are_shared_as_are_compared() -> None:
-    assert share_links.MOST_RUNS == MOST_RUNS
+def test_as_many_runs_and_datasets_are_shared_as_are_shown() -> None:
+    assert (share_links.MOST_RUNS, share_links.MOST_DATASETS) == (MOST_RUNS, MOST_DATASETS)
 
 
 def test_more_runs_than_are_compared_are_refused_with_the_limit(client: Client) -> None:

@@ -172,7 +172,8 @@ def shared_experiment(walk: Walk) -> None:
 
 
 def fixed_reference(walk: Walk) -> None:
-    walk.open_run("reasoning small")
+    cell = ".board tr:has-text('Reasoning') td[data-label='scripted/small'] a[href^='/runs/']"
+    walk.press(walk.page.locator(cell).first)
     walk.press(walk.page.locator("#results th a").first)
     walk.click("Fix this task")
     walk.fill("Expected", "42")
