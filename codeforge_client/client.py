@@ -19,6 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import IO, Any
 
+from codeforge_client.evaluating import Answering, results_of
+
 API = "/api/v1/benchmarks"
 ENDED = ("completed", "completed_with_errors", "failed", "cancelled")
 TEMPORARY = (502, 503, 504)
@@ -26,6 +28,8 @@ ATTEMPTS = 4
 BATCH = 500
 """Results that are pushed at once; the server takes up to 1,000, and 12 MB."""
 BATCH_BYTES = 4 * 2**20
+EVALUATED = 20
+"""Answers of a function that are pushed at once: the most that an interrupted evaluation asks again."""
 
 
 class ApiError(Exception):
@@ -113,6 +117,43 @@ class Client:
         end = {"count": count, "means": dict(means or {})}
         closed = self.request("POST", f"{path}/close", end, repeatable=True)
         return Run(self, closed["id"], closed)
+
+    def evaluate(
+        self,
+        function: Answering,
+        dataset: str,
+        *,
+        model: str,
+        metrics: Sequence[str] = ("exact_match",),
+        judged: Sequence[str] = (),
+        repeats: int = 1,
+        parallel: int = 8,
+        key: str | None = None,
+        **fields: Any,
+    ) -> Run:
+        """Ask ``function`` every task of a dataset, and return the run with its scores, which the server computes.
+
+        The function takes a task (``id``, ``input``, ``messages``, ``context``, ``tools``, ``labels``; nothing of its
+        reference) and returns a text, or a mapping with ``answer`` and what else it knows: ``retrieved``,
+        ``tool_calls``, ``tokens_in``, ``tokens_out``, ``cost_usd``. It may be ``async``. ``parallel`` tasks are asked
+        at the same time, in threads. An exception is the error of its task. ``metrics`` need no judge; with ``judged``
+        ones, the run is scored again by all of them, which costs the judge. ``fields`` are those of ``push``.
+
+        With a ``key``, an evaluation that was interrupted goes on where it ended. Raises ``ApiError``.
+        """
+        tasks = list(self.pages(f"/datasets/{dataset}/tasks"))
+        request = {"model": model, "dataset": dataset, "own_metrics": list(metrics), **fields}
+        pushed = self.request("POST", "/imports/runs", request, {"Idempotency-Key": key or str(uuid.uuid4())})
+        if pushed["status"] != "closed":
+            path = f"/imports/runs/{pushed['id']}"
+            received = set(self.request("GET", f"{path}/results")["keys"])
+            answered = results_of(function, tasks, repeats, received, parallel)
+            for batch in _batches(answered, EVALUATED):
+                self.request("POST", f"{path}/results", {"results": batch}, repeatable=True)
+            end = {"count": len(tasks) * repeats}
+            pushed = {"run": self.request("POST", f"{path}/close", end, repeatable=True)["id"]}
+        run = self.run(pushed["run"])
+        return run.scored_again([*metrics, *judged]) if judged else run
 
     def run(self, run_id: int) -> Run:
         return Run(self, run_id, self.request("GET", f"/runs/{run_id}"))
@@ -266,6 +307,15 @@ class Run(_Live):
         summary: dict[str, dict[str, Any]] = self.fields["summary"]
         return summary
 
+    def scored_again(self, metrics: Sequence[str], **parameters: Any) -> Run:
+        """A run that scores the same answers by these metrics, once it is complete. Raises ``NotCompleted``."""
+        started = self.client.request(
+            "POST", f"{self.path}/{self.id}/rescore", {"metrics": list(metrics), **parameters}
+        )
+        again = Run(self.client, started["id"], started)
+        again.wait(progress=False)
+        return again
+
     def results(self) -> Iterator[dict[str, Any]]:
         """All results with scores, reasons and tool calls, as exported to JSON Lines; memory use is constant."""
         with self.client.open("GET", f"{self.path}/{self.id}/export/jsonl") as lines:
@@ -331,14 +381,14 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _batches(results: Iterable[Mapping[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Results with their keys, in batches that a request can hold."""
+def _batches(results: Iterable[Mapping[str, Any]], most: int = BATCH) -> Iterator[list[dict[str, Any]]]:
+    """Results with their keys, in batches of up to ``most`` that a request can hold."""
     batch: list[dict[str, Any]] = []
     size = 0
     for position, result in enumerate(results):
         keyed = {"key": str(position), **result}
         length = len(json.dumps(keyed))
-        if batch and (len(batch) == BATCH or size + length > BATCH_BYTES):
+        if batch and (len(batch) == most or size + length > BATCH_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(keyed)

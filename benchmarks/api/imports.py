@@ -26,7 +26,7 @@ from benchmarks.imports.table_tasks import USES
 from benchmarks.models import PushedRun
 from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.datasets import DatasetResource
-from benchmarks.queries.resources.imports import ImportedRunResource, PushedRunResource, ReceivedResource
+from benchmarks.queries.resources.imports import ImportedRunResource, PushedRunResource, ReceivedKeys, ReceivedResource
 from benchmarks.queries.resources.runs import RunResource
 from benchmarks.services.access import may
 from benchmarks.services.errors import InvalidRequest
@@ -79,6 +79,12 @@ class PushedRunViewSet(ResourceViewSet[PushedRun]):
     def results(self, request: Request, pk: str) -> Response:
         """Add a batch of results, all or none. Results with a key that was received before are not stored again."""
         return answer(request, ReceivedResource, add_results(self.get_object().pk, request.data))
+
+    @extend_schema(responses={200: serializer_of(ReceivedKeys)})
+    @results.mapping.get
+    def keys(self, request: Request, pk: str) -> Response:
+        """The keys of the results that were received; none once the run is closed."""
+        return answer(request, ReceivedKeys, self.get_object())
 
     @extend_schema(request=CloseRequest, responses={200: serializer_of(RunResource), 400: REFUSED, 409: NOT_NOW})
     @action(detail=True, methods=["post"])

@@ -43,6 +43,8 @@ class ImportedResult:
     reasoning: str = ""
     messages: Sequence[Mapping[str, object]] = ()
     tool_calls: Sequence[Mapping[str, object]] = ()
+    retrieved: Sequence[str] | None = None
+    """Passages that were looked up for the answer; ``None`` if the file does not say."""
     scores: Mapping[str, Score] = field(default_factory=dict)
     """By the name of the tool's scorer."""
     error: str | None = None

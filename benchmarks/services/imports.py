@@ -382,6 +382,7 @@ def _store_results(
                 actual_output=result.answer,
                 reasoning=result.reasoning,
                 tool_calls=list(result.tool_calls),
+                retrieved=None if result.retrieved is None else list(result.retrieved),
                 notes=list(result.notes),
             )
             scores.append(_end(row, result, prompts.item(task), metrics, ours))

@@ -104,6 +104,78 @@ print(run.id)
 """
 
 
+def answers(task: dict[str, Any]) -> Any:
+    if task["id"] == "broken":
+        raise RuntimeError("no index")
+    return {"answer": task["input"].upper(), "retrieved": ["A", "B"], "cost_usd": 0.5, "tool_calls": [CALL]}
+
+
+CALL = {"name": "search", "arguments": {"q": "a"}}
+LETTERS = {
+    "name": "Letters",
+    "description": "In capitals",
+    "tasks": [
+        {"id": name, "name": name, "input": name, "expected_output": name.upper(), "expected_context": ["A", "C"]}
+        for name in ("a", "b", "broken")
+    ],
+}
+
+
+@pytest.mark.slow
+def test_a_function_is_asked_every_task_and_scored_on_the_server(client: Client, stack: Stack) -> None:
+    (stack.state / "datasets" / "letters.yaml").write_text(json.dumps(LETTERS))
+    stack.manage("datasets", "sync")
+    seen = []
+
+    async def told(task: dict[str, Any]) -> Any:
+        seen.append(task)
+        return answers(task)
+
+    metrics = ["exact_match", "retrieval_recall", "retrieval_precision"]
+    run = client.evaluate(told, "letters", model="bot", metrics=metrics, key="job-1", repeats=2)
+
+    assert run.status == "completed_with_errors"
+    assert run.summary["exact_match"]["mean"] == 1.0
+    assert (run.summary["retrieval_recall"]["mean"], run.summary["retrieval_precision"]["mean"]) == (0.5, 0.5)
+    assert not any("expected_output" in task or "expected_context" in task for task in seen)
+    rows = {row["task_id"]: row for row in run.results()}
+    assert (rows["a"]["retrieved"], rows["a"]["cost_usd"]) == (["A", "B"], 0.5)
+    assert rows["a"]["tool_calls"][0]["name"] == "search"
+    assert "RuntimeError: no index" in rows["broken"]["error_message"]
+    assert client.evaluate(told, "letters", model="bot", metrics=metrics, key="job-1", repeats=2).id == run.id
+    assert len(seen) == 6, "what was closed is not asked again"
+
+
+@pytest.mark.slow
+def test_an_evaluation_that_was_interrupted_asks_only_what_is_missing(client: Client, stack: Stack) -> None:
+    tasks = [{"id": f"t{n}", "name": f"t{n}", "input": f"t{n}", "expected_output": f"T{n}"} for n in range(60)]
+    (stack.state / "datasets" / "many.yaml").write_text(json.dumps({**LETTERS, "name": "Many", "tasks": tasks}))
+    stack.manage("datasets", "sync")
+    asked: list[str] = []
+
+    def stops(task: dict[str, Any]) -> str:
+        asked.append(task["id"])
+        if len(asked) == 45:
+            raise KeyboardInterrupt
+        return str(task["input"]).upper()
+
+    with pytest.raises(KeyboardInterrupt):
+        client.evaluate(stops, "many", model="bot", key="job-2", parallel=1)
+    first = set(asked)
+    run = client.evaluate(stops, "many", model="bot", key="job-2", parallel=1)
+
+    assert run.summary["exact_match"]["mean"] == 1.0
+    again = [task for task in asked[len(first) :] if task in first]
+    assert 5 <= len(again) <= 25, "answers that were received are kept"
+
+
+@pytest.mark.slow
+def test_a_push_that_names_an_impossible_call_is_refused(client: Client) -> None:
+    with pytest.raises(ApiError) as refused:
+        client.push("bot", [{"input": "x", "answer": "y", "tool_calls": [{"args": 1}]}], dataset_name="Calls")
+    assert "tool_calls" in str(refused.value)
+
+
 def pushed_runs(client: Client) -> list[Any]:
     """Those of the test: the notebook pushes a run too."""
     return [row for row in client.pages("/imports/runs") if row["model"] == "ci/model"]

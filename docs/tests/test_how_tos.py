@@ -195,7 +195,7 @@ def test_an_importer_is_added_as_the_page_says(tmp_path: Path) -> None:
 def test_systems_are_tested_as_the_page_says(tmp_path: Path) -> None:
     text = page("docs/how-to/systems.md")
     folder = copy_of_project(tmp_path)
-    bot, rooms, harbor = (block.text for block in blocks(text, "python"))
+    bot, rooms, harbor, _ = (block.text for block in blocks(text, "python"))
     route, dataset, program, function = (yaml.safe_load(block.text) for block in blocks(text, "yaml"))
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

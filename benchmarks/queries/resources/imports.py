@@ -32,6 +32,17 @@ class PushedRunResource(Resource):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReceivedKeys(Resource):
+    """What a push that was interrupted need not send again."""
+
+    keys: list[str]
+
+    @classmethod
+    def of(cls, row: PushedRun, reader: Reader, **given: Any) -> Self:
+        return super().of(row, reader, keys=list(row.results.order_by("pk").values_list("key", flat=True)), **given)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReceivedResource(Resource):
     """What was received with a batch of results."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -107,6 +108,8 @@ def _result(row: PushedResult) -> ImportedResult:
         repeat=row.repeat,
         answer=data.get("answer", ""),
         reasoning=data.get("reasoning", ""),
+        tool_calls=[_stored_call(call) for call in data.get("tool_calls", ())],
+        retrieved=data.get("retrieved"),
         scores={
             metric: Score(ScoreStatus(status), value, reason)
             for metric, (status, value, reason) in data["scores"].items()
@@ -115,6 +118,11 @@ def _result(row: PushedResult) -> ImportedResult:
         finish_reason=data.get("finish_reason", ""),
         **{name: data.get(name) for name in _NUMBERS},
     )
+
+
+def _stored_call(call: Mapping[str, Any]) -> dict[str, object]:
+    raw = json.dumps(call["arguments"])
+    return {"name": call["name"], "arguments": call["arguments"], "raw": raw, "malformed": False}
 
 
 def _require_means(run: Run, pushed: PushedRun, given: Mapping[str, float]) -> None:

@@ -39,7 +39,10 @@ MAX_RESULT_BYTES = 64 * 2**20
 MAX_OPEN = 100
 """Runs that receive results at the same time."""
 MAX_REPORTED = 20
-TASK_FIELDS = ("name", "input", "messages", "expected_output", "difficulty", "split", "tags", "metadata")
+TASK_FIELDS = (
+    *("name", "input", "messages", "expected_output", "difficulty", "split", "tags", "metadata"),
+    *("context", "expected_context", "expected_tools"),
+)
 
 
 @dataclass(frozen=True, slots=True)

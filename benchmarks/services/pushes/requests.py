@@ -13,6 +13,7 @@ from benchmarks.imports.parts import LARGEST_INTEGER
 from benchmarks.imports.runs import MAX_REPEATS
 from benchmarks.metrics.imported import MAX_NAME, PUSHED
 from benchmarks.providers.clean_text import storable
+from benchmarks.providers.systems.replies import MOST_CALLS, MOST_PASSAGES
 from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.imports import MAX_ERROR, MAX_MODEL_NAME, OUR_METRICS, chosen_metrics
@@ -22,6 +23,7 @@ from benchmarks.services.runs.requests import field_of
 NO_SCORE = "The tool sent no score."
 MAX_BATCH = 1_000
 MAX_RESULTS = 20_000
+MAX_PASSAGE = 100_000
 PARAMETERS = ("temperature", "top_p", "max_tokens", "seed", "system_prompt", "extra")
 
 
@@ -105,6 +107,11 @@ class PushRequest(StrictRequest):
         return {**attrs, "model": model}
 
 
+class ToolCallRequest(StrictRequest):
+    name = StrictText(max_length=200)
+    arguments = serializers.DictField(default=dict)
+
+
 class ResultRequest(StrictRequest):
     """One task asked once: its answer with scores, or the error instead of one."""
 
@@ -118,9 +125,23 @@ class ResultRequest(StrictRequest):
     split = serializers.JSONField(required=False)
     tags = serializers.JSONField(required=False)
     metadata = serializers.JSONField(required=False)
+    context = serializers.JSONField(  # type: ignore[assignment]  # declared fields are taken out of the class
+        required=False, help_text="Passages that the task gives, as in dataset files"
+    )
+    expected_context = serializers.JSONField(required=False, help_text="Passages that should be looked up")
+    expected_tools = serializers.JSONField(required=False, help_text="Tool calls that should be made")
     repeat = serializers.IntegerField(default=1, min_value=1, max_value=MAX_REPEATS)
     answer = StorableText()
     reasoning = StorableText()
+    retrieved = serializers.ListField(
+        child=StorableText(max_length=MAX_PASSAGE),
+        required=False,
+        max_length=MOST_PASSAGES,
+        help_text="Passages that were looked up for the answer, best first",
+    )
+    tool_calls = serializers.ListField(
+        child=ToolCallRequest(), required=False, max_length=MOST_CALLS, help_text="Calls that were made, in order"
+    )
     scores = serializers.DictField(
         default=dict,
         help_text="Name → a number, or {value, reason}. {value: null, reason} if the metric failed, as for a score "
