@@ -13,8 +13,10 @@ from benchmarks.engine.execution import model_clients
 from benchmarks.models import Dataset, DatasetVersion, Outcome, RunStatus
 from benchmarks.services.datasets.versions import import_dataset
 from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.experiments.start import start_experiment
 from benchmarks.services.runs.exports import export_pieces
 from benchmarks.services.runs.rescoring import start_rescoring
+from benchmarks.services.runs.start import start_run
 from codeforge.config import ConfigError, parse_config
 from tests.support.factories import make_run
 from tests.support.running import worked
@@ -111,6 +113,15 @@ def test_a_model_retrieves_nothing(bot: Any) -> None:
         make_run(sights(), model="loop/x", metrics=["retrieval_recall"])
 
     assert "there are none here" in str(refused.value.errors["metrics"])
+
+
+def test_models_beside_a_system_go_without_the_metrics_of_retrieval(bot: Any) -> None:
+    sights()
+    request = {"name": "Both", "datasets": ["sights"], "models": ["bot", "baseline/reference"], "metrics": METRICS}
+    runs = start_experiment(request).runs.order_by("pk")
+
+    assert [run.metrics for run in runs] == [METRICS, ["contains", "tool_calls"]]
+    assert start_run({"dataset": "sights", "model": "baseline/empty"}).metrics == ["contains", "tool_calls"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 from jmespath.exceptions import JMESPathError
 from yarl import URL
 
-from benchmarks.providers.base import ChatReply, ChatRequest, ProviderSpec, Times
+from benchmarks.providers.base import (
+    ChatReply,
+    ChatRequest,
+    ListedModel,
+    Provider,
+    ProviderSpec,
+    Times,
+)
 from benchmarks.providers.clean_text import shortened, storable, without_keys
 from benchmarks.providers.http_errors import error_for_reply
 from benchmarks.providers.http_provider import HTTPProvider
@@ -44,6 +51,9 @@ class HttpSystem(HTTPProvider):
         reply = await super().complete(request)
         notes = unsent_parameters(request, self._names)
         return replace(reply, notes=(*reply.notes, *notes)) if notes else reply
+
+    async def list_models(self) -> list[ListedModel]:
+        return await Provider.list_models(self)  # which says that this kind has no list
 
     def request_url(self, request: ChatRequest) -> URL:
         base = str(self._base.with_query(None)).rstrip("/")

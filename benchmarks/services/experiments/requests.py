@@ -18,7 +18,7 @@ from benchmarks.run_parameters import ADAPTIVE, RUN_PARAMETERS, Group
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.requests import StrictRequest, StrictText, Tags
 from benchmarks.services.rubrics import rubric_metrics
-from benchmarks.services.runs.checks import missing_fields
+from benchmarks.services.runs.checks import metrics_for, missing_fields
 from benchmarks.services.runs.requests import CANVAS_METRIC, field_of, validated
 
 MOST_RUNS = 200
@@ -156,9 +156,9 @@ def planned_runs(experiment: Mapping[str, Any], models: Sequence[str]) -> tuple[
         given = _applying(common | own, kinds.get(slug), kinds.values())
         given |= {"dataset": slug, "model": model}
         if slug in (by_dataset := experiment.get("metrics_by_dataset", {})):
-            given["metrics"] = by_dataset[slug]
+            given["metrics"] = metrics_for(model, by_dataset[slug])
         elif experiment.get("metrics"):  # otherwise those that each dataset names
-            given["metrics"] = _metrics_for(slug, experiment["metrics"])
+            given["metrics"] = metrics_for(model, _metrics_for(slug, experiment["metrics"]))
         places: dict[str, Path] = {"dataset": ("datasets", n), "model": ("models", experiment["models"].index(model))}
         if slug in by_dataset:
             places["metrics"] = ("metrics_by_dataset", slug)

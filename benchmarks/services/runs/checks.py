@@ -16,6 +16,7 @@ from benchmarks.engine.execution.scoring import metrics_named
 from benchmarks.engine.execution.subsets import MOST_TASKS, tasks_to_draw_from
 from benchmarks.metrics.base import ALWAYS_THERE, FROM_SYSTEMS, Metric
 from benchmarks.metrics.panel import judges_named
+from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.metrics.rubrics import PREFIX, stored_rubric
 from benchmarks.models import Dataset, DatasetVersion, Run
 from benchmarks.run_parameters import ADAPTIVE
@@ -84,6 +85,15 @@ def check_metrics(
             errors["metrics"].append(
                 f"{metric.name} does not apply to {dataset.slug}: no task has {listed(missing)}. Choose another metric."
             )
+
+
+def metrics_for(model: str, names: Sequence[str]) -> list[str]:
+    """The metrics without those of what a system looked up, if the model looks up nothing; all, for the error, if no
+    other is left."""
+    if settings.CODEFORGE.retrieves(model):
+        return list(names)
+    kept = [name for name in names if (metric := metric_named(name)) is None or "retrieved" not in metric.needs]
+    return kept or list(names)
 
 
 def missing_fields(metric: Metric, version: DatasetVersion, *, retrieves: bool) -> list[str]:

@@ -147,7 +147,7 @@ class RunRequest(StrictRequest):
             for name in (name for name, row in RUN_PARAMETERS.items() if row.canvas_only and values[name]):
                 reason = f"⟨{name}⟩ applies only to canvas sets, and {dataset.slug} is a YAML dataset. Clear ⟨{name}⟩."
                 errors[name].append(reason)
-            values["metrics"] = values["metrics"] or version.metrics
+            values["metrics"] = values["metrics"] or checks.metrics_for(values["model"], version.metrics)
         if values["model"] == SOLVER and dataset.kind != Dataset.Kind.CANVAS:
             errors["model"].append(f"{SOLVER} answers only canvas questions. Choose a canvas set or another model.")
         checks.check_split(values, version, errors)
