@@ -136,6 +136,10 @@ class LaunchForm(RequestForm):
         """The request for the first run, of however many."""
         return self._request(is_run=True)
 
+    def request_of(self, slug: str, model: str) -> dict[str, Any]:
+        """The request for a run of the model on one of the chosen benchmarks, otherwise like the first run."""
+        return {**self.first_run(), "model": model, "dataset": slug, "metrics": self.metrics_of(slug)}
+
     def schedule_data(self) -> dict[str, Any]:
         """The arguments of ``save_schedule``. Raises ``InvalidRequest`` for more than one run."""
         if not self.is_run:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
+from hashlib import md5
+from itertools import groupby
 
 from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Dataset
@@ -12,7 +15,7 @@ from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import money, number, plural, points
 from benchmarks.presentation.providers import PROBLEMS, PROVIDER_STATUS
 from benchmarks.providers.baseline import BASELINE_MODELS
-from benchmarks.queries.launch import last_runs, median_latencies
+from benchmarks.queries.launch import LastResult, last_results, last_runs
 from benchmarks.queries.providers import ModelRow, ProviderRow, provider_rows
 from benchmarks.services.runs.presets import preset_metrics
 from benchmarks.services.runs.sizing import gap_shown, tasks_per_canvas
@@ -27,15 +30,56 @@ MOST_LISTED = 150
 
 @dataclass(frozen=True, slots=True)
 class ModelOption:
-    """``state`` is ``ok``, ``bad`` or empty, ``status`` its words; ``problem`` says what to do about a bad one."""
+    """``state`` is ``ok``, ``bad`` or empty, ``status`` its words; ``problem`` says what to do about a bad one.
+    ``last`` is the latest completed run."""
 
     name: str
     price: str
-    latency_ms: float | None
+    last: LastResult | None
     state: str
     status: str
     last_run: datetime | None = None
     problem: str = ""
+
+    @property
+    def cost_id(self) -> str:
+        """Of the place for what the chosen tasks cost."""
+        return cost_id(self.name)
+
+
+def cost_id(model: str) -> str:
+    return f"cost-{md5(model.encode('utf-8', 'replace'), usedforsecurity=False).hexdigest()[:12]}"
+
+
+class View(StrEnum):
+    """How the models are listed."""
+
+    RECENT = ""
+    ALL = "all"
+    BY_PROVIDER = "provider"
+
+
+VIEWS = {View.RECENT: "Recent", View.ALL: "All", View.BY_PROVIDER: "By provider"}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Models under a title, or under none; ``folded`` are shown on demand."""
+
+    title: str
+    shown: Sequence[ModelOption]
+    folded: Sequence[ModelOption] = ()
+
+
+def model_groups(options: Sequence[ModelOption], view: str, most: int) -> list[Group]:
+    """The options as ``view`` lists them: the first ``most`` and the others folded, all by name, or by provider."""
+    by_name = sorted(options, key=lambda each: each.name)
+    if view == View.ALL:
+        return [Group("", by_name)]
+    if view == View.BY_PROVIDER:
+        groups = groupby(by_name, key=lambda each: each.name.partition("/")[0])
+        return [Group(provider, [*members]) for provider, members in groups]
+    return [Group("", options[:most], options[most:])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +95,7 @@ class BenchmarkOption:
 
 def model_options(chosen: Collection[str]) -> list[ModelOption]:
     """The chosen models, then those used last, then the other known ones; a chosen name that nobody knows is marked."""
-    last, latency = last_runs("model"), median_latencies()
+    last, results = last_runs("model"), last_results()
     rows = {row.name: row for row in provider_rows()}
     known: dict[str, ModelRow | None] = {model.name: model for row in rows.values() for model in row.models}
     others = [model for row in rows.values() for model in row.others]
@@ -62,7 +106,7 @@ def model_options(chosen: Collection[str]) -> list[ModelOption]:
     recent = sorted(known, key=lambda name: (name not in last, -last[name].timestamp() if name in last else 0.0))
     names = dict.fromkeys([*chosen, *recent])
     return [
-        _model_option(name, known, rows.get(name.partition("/")[0]), latency.get(name), last.get(name))
+        _model_option(name, known, rows.get(name.partition("/")[0]), results.get(name), last.get(name))
         for name in names
     ]
 
@@ -71,7 +115,7 @@ def _model_option(
     name: str,
     known: dict[str, ModelRow | None],
     provider: ProviderRow | None,
-    latency: float | None,
+    result: LastResult | None,
     last_run: datetime | None,
 ) -> ModelOption:
     price, problem = _price(known.get(name)), ""
@@ -85,7 +129,7 @@ def _model_option(
         state, status, problem = "bad", "Test failed", row.test.error
     else:
         state, status = "ok" if provider.status == "ready" else "", PROVIDER_STATUS[provider.status]
-    return ModelOption(name, price, latency, state, status, last_run, problem)
+    return ModelOption(name, price, result, state, status, last_run, problem)
 
 
 def _price(known: ModelRow | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -12,6 +13,7 @@ from django.db.models.functions import Cast
 
 from benchmarks.models import COMPLETED, OF_MODELS, Result, Run, RunKind, Task
 from benchmarks.queries.datasets import runnable_datasets
+from benchmarks.queries.runs import HeadlineNumber
 
 MOST_ANSWERS = 60
 """Of runs that are tried out, which have three tasks each."""
@@ -50,10 +52,20 @@ def last_runs(column: str) -> dict[str, datetime]:
     return dict(ours.values_list(column).annotate(Max("created_at")))
 
 
-def median_latencies() -> dict[str, float]:
-    """Model → the median latency of its latest completed run, in milliseconds."""
+@dataclass(frozen=True, slots=True)
+class LastResult:
+    """Of a model's latest completed run: its median latency in milliseconds, its headline score, and on what."""
+
+    latency_ms: float | None
+    mean: float | None
+    slug: str
+
+
+def last_results() -> dict[str, LastResult]:
+    """By model."""
     ended = Run.objects.filter(OF_MODELS, import_format="", status__in=COMPLETED).order_by()
     latest = ended.values_list("model").annotate(Max("pk")).values_list("pk__max", flat=True)
     median = Cast(KeyTransform("p50", KeyTransform("latency_ms", "summary")), FloatField())
-    rows = Run.objects.filter(pk__in=list(latest)).annotate(median=median).values_list("model", "median")
-    return {model: value for model, value in rows if value is not None}
+    found = Run.objects.filter(pk__in=list(latest)).annotate(median=median, mean=HeadlineNumber("mean"))
+    rows = found.values_list("model", "median", "mean", "dataset__slug")
+    return {model: LastResult(latency, mean, slug) for model, latency, mean, slug in rows}

@@ -471,3 +471,40 @@ def test_a_row_opens_the_short_form_with_what_was_used_last(client: Client) -> N
     assert "HX-Replace-Url" not in client.post("/runs/new/plan/", sent), "the page below keeps its address"
     assert "prompt_template" in page(client, "/runs/new/", {**sent, "do": "plan"})
     assert client.post("/runs/new/", {**sent, "do": "start"}).status_code == 302
+
+
+def test_the_only_benchmark_is_chosen_at_first(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    assert 'name="dataset" value="sums" checked' in page(client, "/runs/new/")
+    make_dataset(3, slug="others")
+    assert 'value="sums" checked' not in page(client, "/runs/new/")
+
+
+def test_models_are_listed_by_last_use_by_name_or_by_provider_and_stay_chosen(
+    client: Client, endpoint: Endpoint
+) -> None:
+    make_dataset(3, slug="sums")
+    sent = {"model": MODEL, "dataset": "sums"}
+    for view, groups in (("", []), ("all", []), ("provider", ["baseline", "loop"])):
+        html = page(client, "/runs/new/", {**sent, "do": f"show-{view}"})
+        names = re.findall(r'name="model" value="([^"]+)"', html)
+        assert len(names) == len(set(names)), "each model once"
+        assert f'value="show-{view}" aria-pressed="true"' in html
+        assert f'name="model" value="{MODEL}" checked' in html
+        assert [name for name in groups if f'<h3 class="group-title">{name}</h3>' not in html] == []
+        assert (names == sorted(names)) == bool(view)
+    assert not Run.objects.exists()
+
+
+def test_each_model_says_its_last_score_and_what_the_chosen_tasks_cost_with_it(
+    client: Client, endpoint: Endpoint
+) -> None:
+    endpoint(lambda asked: "2")
+    dataset = make_dataset(3, slug="sums")
+    make_scored_run(dataset, (1.0, 0.0, 0.0), model=MODEL)
+    html = page(client, "/runs/new/?dataset=sums")
+    assert re.search(r"last run .{0,200}, 0\.333 on sums", html)
+    plan = page(client, "/runs/new/plan/", {"model": MODEL, "dataset": "sums"})
+    high = plan_run({"model": MODEL, "dataset": "sums", "metrics": ["exact_match"]}).known_high
+    assert high
+    assert f"up to ${high:.3g}" in plan

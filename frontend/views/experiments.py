@@ -31,6 +31,7 @@ from benchmarks.services.preferences import MOST_RUNS
 from frontend import params
 from frontend.experiments import offered, ways_of_asking
 from frontend.launch_copies import copies
+from frontend.launch_options import model_options
 from frontend.matrix import matrix_charts, matrix_context
 from frontend.navigation import experiment_tabs
 from frontend.parting import failures
@@ -46,7 +47,12 @@ from frontend.views.shared import chart_response, or_404, placed, require_launch
 @require_safe
 def experiment(request: HttpRequest, pk: int) -> HttpResponse:
     """The tab of results."""
-    return render(request, "frontend/experiments/results.html", _board(request, *_read(pk)))
+    stored, runs = _read(pk)
+    context = _board(request, stored, runs)
+    if context["may_launch"]:
+        asked = {run.model for run in runs}
+        context["known_models"] = [option.name for option in model_options(()) if option.name not in asked]
+    return render(request, "frontend/experiments/results.html", context)
 
 
 @live_read(stamp_of_experiment)

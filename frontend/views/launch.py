@@ -31,6 +31,7 @@ from benchmarks.services.experiments.requests import PlannedRun, validated_exper
 from benchmarks.services.experiments.start import start_experiment
 from benchmarks.services.experiments.trial import MOST_RUNS, start_trial
 from benchmarks.services.providers import check_if_stale
+from benchmarks.services.runs.estimate import costs_at_most
 from benchmarks.services.runs.presets import preset_metrics
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import request_of, start_run
@@ -38,7 +39,15 @@ from benchmarks.services.schedules import save_schedule
 from frontend import params
 from frontend.launch_copies import copies
 from frontend.launch_form import LaunchForm, fields_of, with_defaults, with_variant, without_variant
-from frontend.launch_options import SHORT, SHOWN, benchmark_options, model_options
+from frontend.launch_options import (
+    SHORT,
+    SHOWN,
+    VIEWS,
+    benchmark_options,
+    cost_id,
+    model_groups,
+    model_options,
+)
 from frontend.metric_choice import MetricChoice, metric_choice
 from frontend.views.settings.hub import crumbs
 from frontend.views.settings.schedules import ADD, CHANGE
@@ -84,6 +93,9 @@ def _changed(request: HttpRequest, do: str) -> HttpResponse:
         data = with_variant(data)
     elif do.startswith("drop-"):
         data = without_variant(data, do.removeprefix("drop-"))
+    elif do.startswith("show-"):
+        data = data.copy()
+        data["models_shown"] = do.removeprefix("show-")
     form = LaunchForm(runnable_datasets(), data)
     more = {"plan": partial(planned, request), "size": partial(sized, sent=data), "try": partial(_try, request)}
     context = more[do](form) if do in more else {}
@@ -105,7 +117,7 @@ def plan(request: HttpRequest) -> HttpResponse:
     require_launch(request)
     form = LaunchForm(runnable_datasets(), request.POST)
     scored_by = [(slug, _titles(form, slug)) for slug in form.chosen if slug in form.by_slug]
-    context = {"form": form, "scored_by": scored_by, **planned(request, form)}
+    context = {"form": form, "scored_by": scored_by, "costs": _costs(form), **planned(request, form)}
     response = render(request, "frontend/launch/planned.html", context)
     if "sheet" not in request.POST:
         response["HX-Replace-Url"] = "?".join(filter(None, (reverse("frontend:launch"), form.state())))
@@ -168,6 +180,17 @@ def planned(request: HttpRequest, form: LaunchForm) -> dict[str, Any]:
             context["judged"] = judge_words({(judge, metric) for metric in form.judged}).values()
     check_if_stale(asked)
     return context | {"warnings": warnings_before_run(asked)}
+
+
+def _costs(form: LaunchForm) -> list[tuple[str, float | None]]:
+    """The place of each listed model, and what it costs for the chosen benchmarks, ``None`` if that is unknown."""
+    models = [option.name for option in model_options(form.models)]
+    try:
+        asked = [validated(form.request_of(slug, models[0])) for slug in form.chosen]
+    except (IndexError, InvalidRequest):
+        asked = []
+    costs = costs_at_most(models, asked) if asked else {}
+    return [(cost_id(name), costs.get(name)) for name in models]
 
 
 def _runs(form: LaunchForm) -> list[PlannedRun]:
@@ -282,7 +305,7 @@ def _page(
     ]
     is_sheet = request.headers.get("HX-Target") == "sheet"
     fewest = SHORT if is_sheet else SHOWN
-    shown = max(fewest, len(form.models)), max(fewest, len(form.chosen))
+    n_shown, models_shown = max(fewest, len(form.chosen)), form.sent.get("models_shown", "")
     context = (
         _tried(params.whole_numbers(form.sent, "trial"))
         | context
@@ -290,8 +313,11 @@ def _page(
             "form": form,
             "is_sheet": is_sheet,
             "parent": _parent(form.sent),
-            "models": (models[: shown[0]], models[shown[0] :]),
-            "benchmarks": (benchmarks[: shown[1]], benchmarks[shown[1] :]),
+            "models": models,
+            "model_groups": model_groups(models, models_shown, max(fewest, len(form.models))),
+            "model_views": VIEWS.items(),
+            "models_shown": models_shown,
+            "benchmarks": (benchmarks[:n_shown], benchmarks[n_shown:]),
             "may_schedule": may(request.user, *ADD),
             "n_models": len(models),
             "n_benchmarks": len(benchmarks),

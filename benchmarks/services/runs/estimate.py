@@ -5,7 +5,7 @@ The duration follows from the latency of the models' earlier runs and from the c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from benchmarks.engine.execution.budget import Price, mean_price, price_of
 from benchmarks.engine.execution.model_clients import context_length_of, limits_of
 from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.engine.execution.subsets import Outlook, outlooks
+from benchmarks.engine.prices import prices_per_million
 from benchmarks.metrics.conversations import most_turns
 from benchmarks.metrics.panel import judges_named
 from benchmarks.metrics.registered_metrics import metric_named
@@ -44,6 +45,8 @@ SAID = 600
 USER_FRAME = 800
 """Characters of a simulated user's instructions."""
 USER_TOKENS_OUT = (15, 100)
+MOST_EARLIER = 500
+"""Runs of a dataset that are looked at for the length of answers."""
 NAMED = 4
 """Tasks that a warning names."""
 
@@ -142,6 +145,25 @@ def plan_of(request: Mapping[str, Any]) -> RunPlan:
     if request["max_canvases"] is None:
         return plan
     return plan.times(request["max_canvases"] / max(1, request["dataset"].canvas_set.count))
+
+
+def costs_at_most(models: Sequence[str], requests: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """The high estimate, in US dollars, of what each model with a known price costs for the tasks of these validated
+    requests, without judges and simulated users."""
+    prices = {
+        name: (price.input / 1e6, price.output / 1e6)
+        for name, price in prices_per_million(models).items()
+        if price.input is not None and price.output is not None
+    }
+    costs = dict.fromkeys(prices, 0.0)
+    for request in requests:
+        _, n_requests, characters = _asked(tasks_of(request), request)
+        per_answer = _tokens_per_answer(costs, request)
+        sent = characters / CHARACTERS_PER_TOKEN[1]
+        for name, (per_token_in, per_token_out) in prices.items():
+            got = per_answer[name][1] * n_requests
+            costs[name] += request["repeats"] * (per_token_in * sent + per_token_out * got)
+    return costs
 
 
 def judge_load(request: Mapping[str, Any], answers: int, tokens_in: Sequence[int], tokens_out: Sequence[int]) -> Load:
@@ -246,15 +268,26 @@ def _user_load(tasks: QuerySet[Task], request: Mapping[str, Any]) -> Load:
 
 
 def _tokens_out(request: Mapping[str, Any]) -> tuple[int, int]:
-    """Low and high estimate per answer, from the model's latest runs of the dataset; at most ``max_tokens``."""
-    same = Run.objects.filter(dataset=request["dataset"], model=request["model"], status=RunStatus.COMPLETED)
+    """Low and high estimate per answer."""
+    return _tokens_per_answer([request["model"]], request)[request["model"]]
+
+
+def _tokens_per_answer(models: Iterable[str], request: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """Low and high estimate for each model, from its latest runs of the dataset; at most ``max_tokens``. One query."""
+    same = Run.objects.filter(dataset=request["dataset"], model__in=list(models), status=RunStatus.COMPLETED)
     # Cached responses cost no tokens, and would lower the mean.
     known = same.filter(use_cache=False, tokens_out__gt=0, done__gt=0).order_by("-id")
-    latest = known.values_list("tokens_out", "done")[:3]
-    mean = sum(tokens or 0 for tokens, _ in latest) / max(1, sum(done for _, done in latest))
-    low, high = (round(mean * 0.7), round(mean * 1.5) + 1) if mean else TOKENS_OUT
-    most = request["max_tokens"] or high
-    return min(low, most), min(high, most)
+    answered: dict[str, list[tuple[int, int]]] = {name: [] for name in models}
+    for name, tokens, done in known.values_list("model", "tokens_out", "done")[:MOST_EARLIER]:
+        answered[name].append((tokens or 0, done))
+    estimates = {}
+    for name, of_model in answered.items():
+        latest = of_model[:3]
+        mean = sum(tokens for tokens, _ in latest) / max(1, sum(done for _, done in latest))
+        low, high = (round(mean * 0.7), round(mean * 1.5) + 1) if mean else TOKENS_OUT
+        most = request["max_tokens"] or high
+        estimates[name] = min(low, most), min(high, most)
+    return estimates
 
 
 def duration_range(loads: Sequence[Load], concurrency: int) -> Range:
