@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,14 +10,18 @@ from benchmarks.analysis.comparisons import Compared, common_metrics, compared_r
 from benchmarks.analysis.score_table import edges_of, task_scores
 from benchmarks.management.actions import MISSED, OK, RUN_FAILED, UNDECIDED
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.models import COMPLETED, TERMINAL, Run
+from benchmarks.models import COMPLETED, TERMINAL, Outcome, Run
 from benchmarks.presentation.comparisons import gate_sentence
 from benchmarks.presentation.labels import run_status
-from benchmarks.presentation.numbers import number, percent, plural, points
+from benchmarks.presentation.numbers import n_of, number, percent, plural, points
 from benchmarks.presentation.sentences import if_missing, n_of_expected
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.statistics.margins import LEVEL, NIGHTS, Verdict
+
+LEAST_REPEATS = 3
+"""A task of which one repeat is not right can still be right in most of so many."""
+WITHOUT_VERDICT = (Outcome.PROVIDER_ERROR, Outcome.JUDGE_ERROR, Outcome.METRIC_ERROR, Outcome.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,35 @@ def margin_gates(earlier_id: int, run_id: int, margin: float, *, nightly: bool =
     words = gate_sentence(found, margin, f"run {earlier_id}", f"run {run_id}")
     undecided = verdict in (Verdict.UNDECIDED, Verdict.MISSING)
     return [Gate(f"{metric} not worse by {points(margin)} points", verdict is Verdict.PASS, words, undecided=undecided)]
+
+
+def task_gates(run: Run, task_ids: Sequence[str]) -> list[Gate]:
+    """Whether each of these tasks is right in most of its repeats. Of fewer than three, one that is not right is
+    undecided: the answer may have flipped.
+
+    Raises ``InvalidRequest`` for a task that the run did not ask.
+    """
+    counts = Counter(run.results.filter(task__task_id__in=task_ids).values_list("task__task_id", "outcome"))
+    asked: dict[str, Counter[str]] = {task_id: Counter() for task_id in task_ids}
+    for (task_id, outcome), count in counts.items():
+        asked[task_id][outcome] += count
+    if unknown := [task_id for task_id, outcomes in asked.items() if not outcomes]:
+        raise InvalidRequest(
+            {"keep_right": [f"Run {run.pk} did not ask {unknown[0]}. Use the id of one of its tasks."]}
+        )
+    return [_task_gate(task_id, outcomes) for task_id, outcomes in asked.items()]
+
+
+def _task_gate(task_id: str, outcomes: Counter[str]) -> Gate:
+    total, right = outcomes.total(), outcomes[Outcome.CORRECT]
+    missing = sum(outcomes[outcome] for outcome in WITHOUT_VERDICT)
+    words = f"right in {n_of(right, total)} repeats"
+    if missing:
+        words += f", {number(missing)} without a verdict"
+    undecided = right + missing > total / 2 or total < LEAST_REPEATS
+    if undecided and total < LEAST_REPEATS:
+        words += f"; {LEAST_REPEATS} tell a flip from a change"
+    return Gate(f"{task_id} stays right", right > total / 2, words, undecided=undecided)
 
 
 def exit_code(ending: Gate, others: Sequence[Gate]) -> int:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks.analysis.comparisons import Compared
+from benchmarks.analysis.self_checks import check_of_run
 from benchmarks.management import gates, printing, reports
 from benchmarks.management.actions import (
     INTERRUPTED,
@@ -28,6 +30,7 @@ from benchmarks.management.resources import DeletingCommand
 from benchmarks.models import LIVE, Run
 from benchmarks.page_urls import page_address
 from benchmarks.presentation.actions import done_sentence
+from benchmarks.presentation.comparisons import self_check_sentences
 from benchmarks.queries.contamination import contamination_check
 from benchmarks.queries.resources.plans import Plan
 from benchmarks.queries.resources.runs import RunResource
@@ -103,14 +106,29 @@ class RunningCommand(DeletingCommand):
     @action(
         "Check whether a run is no worse than another one by a margin.",
         RUN,
-        argument("--against", "RUN", "the earlier run", type=int, required=True),
+        argument("--against", "RUN", "the earlier run", type=int),
         argument("--margin", "POINTS", "by default 2"),
         switch("--nightly", "one of a series; an unchanged system fails with at most 5%% in 100 nights"),
+        argument(
+            "--keep-right",
+            "TASK",
+            "id of a task that must be right in most of its repeats; repeatable",
+            action="append",
+            default=[],
+        ),
+        switch("--self-check", "instead: how the run's repeats differ, and how often the gate would be wrong of them"),
         *REPORTS,
     )
-    def gate(self, run: int, *, against: int, margin: str | None, **options: Any) -> int:
+    def gate(
+        self, run: int, *, against: int | None, margin: str | None, self_check: bool, **options: Any
+    ) -> int | None:
         judged = find_run(run)
-        points = "2" if margin is None else margin
+        if self_check:
+            self._print_self_check(judged, read_margin(margin), options["nightly"], options["as_json"])
+            return None
+        if against is None and not options["keep_right"]:
+            raise InvalidRequest({"against": ["Name the earlier run, or tasks with --keep-right."]})
+        points = margin or (None if against is None else "2")
         chosen: dict[str, Any] = {
             "fail_under": [],
             "allow_errors": judged.errors,
@@ -119,6 +137,17 @@ class RunningCommand(DeletingCommand):
         }
         _check_requirements(judged.all_metrics, {**chosen, "margin": points, "nightly": options["nightly"]})
         return self._judge(judged, **chosen, margin=points, **options)
+
+    def _print_self_check(self, run: Run, margin: float, nightly: bool, as_json: bool) -> None:
+        try:
+            check = check_of_run(run, margin, nightly=nightly)
+        except ValueError:
+            message = f"Run {run.pk} has no tasks with several scores. Start it with --repeats 5."
+            raise NotPossible(message) from None
+        if as_json:
+            self.print_json({"run": run.pk, "margin": margin, **asdict(check)})
+        else:
+            self.stdout.write("\n".join(self_check_sentences(check, margin)))
 
     @action(
         "Score the stored answers of a run again, as a run of its own. Its model is not asked.",
@@ -180,6 +209,7 @@ class RunningCommand(DeletingCommand):
         fail_on_regression: bool,
         margin: str | None,
         nightly: bool,
+        keep_right: Sequence[str] = (),
         as_json: bool,
         junit: Path | None,
         markdown: Path | None,
@@ -190,6 +220,7 @@ class RunningCommand(DeletingCommand):
         others = gates.threshold_gates(run, gates.read_thresholds(fail_under, run.all_metrics))
         if margin is not None and compare_to is not None:
             others += gates.margin_gates(compare_to, run.pk, read_margin(margin), nightly=nightly)
+        others += gates.task_gates(run, keep_right)
         if fail_on_regression:
             others += gates.regression_gates(comparisons)
         ending = gates.ending_gate(run, allow_errors)

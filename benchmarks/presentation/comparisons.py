@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.presentation.numbers import interval, n_of, number, p_words, plural, points, score
+from benchmarks.presentation.numbers import interval, n_of, number, p_words, percent, plural, points, score
 from benchmarks.presentation.ranks import Mark, against, effortless, is_below, listed, tied_names
 from benchmarks.statistics.contamination import Contamination
 from benchmarks.statistics.margins import Edges
 from benchmarks.statistics.margins import Verdict as GateVerdict
 from benchmarks.statistics.paired import Comparison
 from benchmarks.statistics.ranking import Verdict
+from benchmarks.statistics.self_check import SelfCheck
 from benchmarks.statistics.spread import are_equal
 
 
@@ -132,6 +133,30 @@ def gate_sentence(edges: Edges, margin: float, a: str, b: str) -> str:
     if more is None:
         return f"Undecided: the difference is at the margin, which no number of tasks can decide ({found})."
     return f"Undecided: {plural(more, 'more task')} needed, if the difference stays as it is ({found})."
+
+
+_VERDICT_WORDS = {
+    GateVerdict.PASS: "passed",
+    GateVerdict.WORSE: "worse",
+    GateVerdict.UNDECIDED: "undecided",
+    GateVerdict.MISSING: "without verdicts",
+}
+
+
+def self_check_sentences(check: SelfCheck, margin: float) -> list[str]:
+    """How a run differs from itself, what a gate says of that, and what repeats would change."""
+    counted = ", ".join(f"{_VERDICT_WORDS[verdict]} {number(count)}" for verdict, count in check.verdicts.items())
+    lines = [
+        f"Two repeats score {percent(check.flip_rate)} of {plural(check.n_tasks, 'task')} differently; "
+        f"{number(check.flipping_tasks)} flip in {check.repeats} repeats.",
+        f"A gate of {points(margin)} points on each repeat against each other one: {counted}.",
+    ]
+    lines += [
+        f"{plural(each.repeats, 'repeat')}: an unchanged system passes with {percent(each.passes)}, is called worse "
+        f"with {percent(each.called_worse)}; 90% interval ±{points(each.half_width)} points."
+        for each in check.outlooks
+    ]
+    return lines
 
 
 def contamination_sentence(check: Contamination) -> str:

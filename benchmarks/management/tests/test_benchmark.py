@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
@@ -16,7 +17,7 @@ from django.core.management import CommandError, call_command
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.management import following, running
 from benchmarks.management.commands.benchmark import Command
-from benchmarks.models import Run, RunStatus, Score, Task
+from benchmarks.models import Dataset, Result, Run, RunStatus, Score, Task
 from benchmarks.presentation.numbers import interval, score
 from benchmarks.queries.contamination import contamination_check
 from benchmarks.services.runs.requests import RunRequest
@@ -521,6 +522,47 @@ def test_a_gate_passes_fails_or_says_what_would_decide_it(endpoint: Endpoint) ->
     assert (code, "more tasks needed" in output) == (4, True)
     assert run("gate", same.pk, "--against", good.pk, "--margin", 0)[0] == 2
     assert run("gate", same.pk, "--against", 999)[0] == 2
+
+
+def test_a_run_with_repeats_is_held_against_itself(endpoint: Endpoint) -> None:
+    asked: Counter[str] = Counter()
+
+    def flips(request: Asked) -> str:
+        asked[request.prompt] += 1
+        return always_right(request) if "1 + 1" in request.prompt or asked[request.prompt] % 2 else "wrong"
+
+    endpoint(flips)
+    repeated = make_run(make_dataset(3), repeats=3, concurrency=1)
+    work_on_run_once(repeated.pk)
+    code, output = run("gate", repeated.pk, "--self-check", "--margin", 5)
+    assert (code, "of 3 tasks differently" in output) == (0, True)
+    assert "10 repeats: an unchanged system passes with" in output
+    told = json.loads(run("gate", repeated.pk, "--self-check", "--json")[1])
+    assert (told["n_tasks"], told["repeats"], told["flip_rate"] > 0) == (3, 3, True)
+    once = make_run(Dataset.objects.get())
+    code, output = run("gate", once.pk, "--self-check")
+    assert (code, "--repeats 5" in output) == (2, True)
+
+
+def test_a_task_that_must_stay_right_fails_by_most_of_its_repeats_only(endpoint: Endpoint) -> None:
+    endpoint(always_right)
+    steady = make_run(make_dataset(3), repeats=3)
+    work_on_run_once(steady.pk)
+    outcomes = {"task-1": ["wrong"], "task-2": ["wrong", "wrong"], "task-3": ["wrong", "judge_error"]}
+    for task_id, given in outcomes.items():
+        for result, outcome in zip(steady.results.filter(task__task_id=task_id), given, strict=False):
+            Result.objects.filter(pk=result.pk).update(outcome=outcome)
+
+    assert run("gate", steady.pk, "--keep-right", "task-1")[0] == 0, "one flip of three"
+    code, output = run("gate", steady.pk, "--keep-right", "task-1", "--keep-right", "task-2")
+    assert (code, "failed: task-2 stays right (right in 1 of 3 repeats)" in output) == (1, True)
+    assert run("gate", steady.pk, "--keep-right", "task-3")[0] == 4, "the missing verdict prevents it"
+    assert run("gate", steady.pk, "--keep-right", "nowhere")[0] == 2
+    assert run("gate", steady.pk)[0] == 2
+    once = make_run(Dataset.objects.get())
+    work_on_run_once(once.pk)
+    once.results.filter(task__task_id="task-1").update(outcome="wrong")
+    assert run("gate", once.pk, "--keep-right", "task-1")[0] == 4, "one repeat may have flipped"
 
 
 def test_an_answer_that_loses_its_verdict_passes_no_gate(endpoint: Endpoint) -> None:
