@@ -113,4 +113,6 @@ def test_every_commented_entry_of_the_shipped_file_is_valid() -> None:
     text = re.sub(r"^  # (\w+: \{.*)$", r"  \1", (ROOT / "codeforge.yaml").read_text(), flags=re.MULTILINE)
     providers = parse_config(yaml.safe_load(text), {}).providers
     assert {"mistral", "azure", "openai_responses", "sglang"} <= providers.keys()
-    assert all(provider.base_url or provider.default_url for provider in providers.values())
+    assert {"bot", "program", "function"} <= providers.keys()
+    kinds = ("command", "python")
+    assert all(each.base_url or each.default_url or each.kind in kinds for each in providers.values())
