@@ -18,6 +18,7 @@ from pydantic import BeforeValidator, Field
 from benchmarks.dataset_format.limits import MAX_NAME
 from benchmarks.dataset_format.problems import printable, quoted
 from benchmarks.dataset_format.spec import TaskSpec
+from benchmarks.dataset_format.tools import ToolUse
 from benchmarks.imports import chats
 from benchmarks.imports.assembly import check_count, is_same, numbered
 from benchmarks.imports.base import Files, Importer
@@ -36,6 +37,7 @@ from benchmarks.imports.parts import (
 )
 from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent, Unused
 from benchmarks.metrics.base import Score, ScoreStatus
+from benchmarks.providers.clean_text import storable
 
 PASS = "pass"
 WITHOUT_MODEL = "DeepEval's metrics"
@@ -121,7 +123,10 @@ class Case(Part):
     scenario: Text = ""
     turns: tuple[Turn, ...] = ()
     context: Any = None
+    """The passages that should have been retrieved; DeepEval gives them to no model."""
+    retrieved: Any = at("retrievalContext")
     tools: tuple[Tool, ...] = at("toolsCalled", ())
+    expected_tools: tuple[Tool, ...] = at("expectedTools", ())
     cost: Amount | None = at("tokenCost")
     tokens_in: Count | None = at("inputTokenCount")
     tokens_out: Count | None = at("outputTokenCount")
@@ -228,10 +233,10 @@ def _run_of(document: Any, name: str) -> ImportedRun:
     for number, case in enumerate(cases, 1):
         if not case.question.strip():
             raise ImportProblem(f"{inside}case {number}: expected input or turns, found nothing")
-        key = json.dumps([case.question, case.expected, case.context], sort_keys=True)
+        key = json.dumps([case.question, case.expected, case.context, _expected_calls(case)], sort_keys=True)
         if key not in tasks:
             tasks[key] = _task(case, number, unused)
-        results.append(_result(case, tasks[key].id))
+        results.append(_result(case, tasks[key].id, unused))
     settings = {as_text(key): value for key, value in run.settings.items()}
     model = settings.get("model")
     numbers = {key: _setting(settings.get(key)) for key in _SETTINGS}
@@ -308,12 +313,28 @@ def _task(case: Case, number: int, unused: Unused) -> TaskSpec:
         input="" if chat else case.question,
         messages=chat or (),
         expected_output=case.expected,
+        expected_context=_passages(case.context, "context", unused) or (),
+        expected_tools=tuple(ToolUse(**call) for call in _expected_calls(case)),
         tags=tag_values(case.tags, "test cases", unused),
         metadata={**label_values(case.metadata, "test cases", unused), **about},
     )
 
 
-def _result(case: Case, task_id: str) -> ImportedResult:
+def _expected_calls(case: Case) -> list[dict[str, Any]]:
+    return [{"name": tool.name, "args": tool.arguments or {}} for tool in case.expected_tools]
+
+
+def _passages(given: Any, name: str, unused: Unused) -> tuple[str, ...] | None:
+    """A list of texts; anything else is noted as unused."""
+    if not given:
+        return None if given is None else ()
+    if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
+        unused[name, "test cases"] += 1
+        return None
+    return tuple(storable(text, []) for text in given)
+
+
+def _result(case: Case, task_id: str, unused: Unused) -> ImportedResult:
     turns = [{"role": turn.role, "content": turn.content} for turn in case.turns]
     spoken = [{"role": "user", "content": case.question}, {"role": "assistant", "content": case.answer}]
     calls = [
@@ -330,6 +351,7 @@ def _result(case: Case, task_id: str) -> ImportedResult:
         answer=case.answer,
         messages=turns or spoken,
         tool_calls=calls,
+        retrieved=_passages(case.retrieved, "retrievalContext", unused),
         scores=_scores(case),
         duration_ms=None if case.seconds is None else 1_000 * case.seconds,
         tokens_in=case.tokens_in,
@@ -408,7 +430,6 @@ def _left_out(cases: Sequence[Case], spans: Sequence[Metric]) -> Unused:
     """What is read to tell test cases apart and to check the summary, and is not stored."""
     return Counter(
         {
-            ("context", "test cases"): sum(bool(case.context) for case in cases),
             ("trace", "test cases"): sum(bool(case.trace) for case in cases),
             ("metricsData", "spans of traces"): len(spans),
         }

@@ -308,8 +308,7 @@ def test_the_test_run_of_deepeval_has_its_own_counts_means_tokens_and_cost() -> 
     assert run.judge_cost_usd == pytest.approx(stated["evaluationCost"])
     assert run.parameters == {"temperature": 0.5}
     assert taken.unused[-1] == (
-        "Not imported: threshold of metrics (16), verboseLogs of metrics (4), context of test cases (2), "
-        "output of tool calls (1)."
+        "Not imported: threshold of metrics (16), verboseLogs of metrics (4), output of tool calls (1)."
     )
 
 
@@ -349,9 +348,9 @@ def test_what_of_a_test_run_of_deepeval_is_not_used_is_said_by_key(tmp_path: Pat
     france = taken.run.dataset_version.tasks.all()[0]
     assert (france.tags, france.metadata) == (["europe"], {"hops": 2})
     assert taken.unused[-1] == (
-        "Not imported: threshold of metrics (16), verboseLogs of metrics (4), context of test cases (2), "
+        "Not imported: threshold of metrics (16), verboseLogs of metrics (4), "
         "next\\u001b of the file, prompts of the test run, datasetId of the test run, "
-        "retrievalContext of test cases (1), output of tool calls (1), tags of test cases (1), "
+        "output of tool calls (1), tags of test cases (1), "
         "metadata.path of test cases (1), trace of test cases (1)."
     )
 

@@ -144,6 +144,23 @@ def test_the_log_of_a_perfect_agent_has_a_perfect_score_by_our_metric() -> None:
         assert imported.run.summary["metrics"][metric]["mean"] == 1.0, metric
 
 
+def test_what_a_test_case_retrieved_and_should_have_called_is_kept_and_scored() -> None:
+    metrics = ["retrieval_recall", "retrieval_precision", "tool_calls"]
+    (imported,) = import_runs(LOGS / "deepeval.json", metrics=metrics)
+    first, second = imported.run.results.select_related("task", "transcript").order_by("position")[:2]
+
+    assert first.transcript.retrieved == ["Paris is the capital of France.", "Lyon is large."]
+    assert first.task.value_of("expected_context") == ["Paris is the capital of France."]
+    assert {score.metric: score.value for score in first.scores.filter(metric__startswith="retrieval")} == {
+        "retrieval_recall": 1.0,
+        "retrieval_precision": 0.5,
+    }
+    assert second.task.expected_tools == [{"name": "look_up", "args": {"country": "Australia"}}]
+    assert second.scores.get(metric="tool_calls").value == 1.0
+    assert second.transcript.retrieved is None
+    assert not any("ontext" in sentence for sentence in imported.unused)
+
+
 def test_samples_whose_ids_have_slashes_are_all_read() -> None:
     run = take("failed")
     assert sorted(run.results.values_list("task__task_id", flat=True)) == ["as/jp", "eu/de", "eu/fr", "sa/pe"]

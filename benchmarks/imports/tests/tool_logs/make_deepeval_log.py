@@ -69,6 +69,7 @@ CASES = [
         input_token_count=20,
         output_token_count=2,
         context=["Paris is the capital of France."],
+        retrieval_context=["Paris is the capital of France.", "Lyon is large."],
     ),
     LLMTestCase(
         input="What is the capital of Australia? One word.",
@@ -79,6 +80,7 @@ CASES = [
         input_token_count=21,
         output_token_count=3,
         tools_called=[ToolCall(name="look_up", input_parameters={"country": "Australia"}, output="Sydney?")],
+        expected_tools=[ToolCall(name="look_up", input_parameters={"country": "Australia"})],
     ),
     LLMTestCase(
         input="What is the capital of Peru? One word.",
