@@ -13,6 +13,7 @@ from datetime import datetime
 
 from django.utils.safestring import SafeString
 
+from benchmarks.presentation.labels import sentence_case
 from benchmarks.summary import Expected
 from frontend import tradeoffs
 from frontend.chart_parts import (
@@ -64,13 +65,24 @@ class Contender:
     model: str = ""
 
 
-def by_level(
-    name: str, title: str, level_title: str, levels: Mapping[str, Expected], measure: Measure, *, metric: str = ""
+def by_level(name: str, title: str, level_title: str, levels: Mapping[str, Expected], measure: Measure) -> Chart | None:
+    """A mean with its interval for each level that has one."""
+    shown = {level: figures(row) for level, row in levels.items()}
+    return _levels_chart((name, title, level_title), levels, measure, shown)
+
+
+def breakdown(key: str, words: str, levels: Mapping[str, Expected], row: Measure) -> Chart | None:
+    """``by_level`` of a metric of a run, by what ``words`` say; its n is that of the metric's own scores."""
+    head = f"{key}-{row.name}", f"{row.title} by {words}", sentence_case(words)
+    return _levels_chart(head, levels, row, {level: figures(each, row.name) for level, each in levels.items()})
+
+
+def _levels_chart(
+    head: tuple[str, str, str], levels: Mapping[str, Expected], measure: Measure, shown: Mapping[str, Spec]
 ) -> Chart | None:
-    """A mean with its interval for each level that has one; ``metric`` as for ``figures``."""
-    values: list[Spec] = [
-        {"level": level, **figures(row, metric)} for level, row in levels.items() if row.mean is not None
-    ]
+    """``head`` has the name, the title and what the levels are; ``shown`` the ``figures`` of each."""
+    name, title, level_title = head
+    values: list[Spec] = [{"level": level, **shown[level]} for level, row in levels.items() if row.mean is not None]
     table = tuple(tuple(row.values()) for row in values)
     for row in values:
         row["words"] = f"{score_words(row['mean'], measure)} (n = {row['n']})"
@@ -216,93 +228,111 @@ def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) 
     What is free stands in a strip of its own beside a logarithmic axis. Baselines are not models to choose from.
     """
     contenders = [row for row in contenders if not (row.model or row.label).startswith("baseline/")]
-    words, column, each, tick_words = _AGAINST[by]
-    points: list[Spec] = [
+    words, column, *_ = _AGAINST[by]
+    points = _points(by, contenders, measure)
+    if len(points) < 2:
+        return None
+    best = frontier([(point["x"], point["mean"]) for point in points])
+    scale = _scale([point["x"] for point in points])
+    for index, point in enumerate(points):
+        point |= {"frontier": _FRONTIER[index not in best], "at": point["x"] or scale.free or 0.0}
+    _place_labels(points, best, scale.domain, log=scale.log)
+    unknown = [row.label for row in contenders if _expense(row, by) is None]
+    title, note = f"{measure.title} versus {words}", _note(by, points, unknown)
+    ticks = _written(by, scale.domain[1], scale.ticks, scale.free)
+    axis = tradeoffs.Axis(scale.domain[0], scale.domain[1], ticks, log=scale.log)
+    return Chart(
+        f"quality-against-{by}",
+        title,
+        note,
+        spec_of(points, height=280, layer=_tradeoff_layers(by, points, best, scale, score_of("mean", measure))),
+        ("Model", column, *INTERVAL_COLUMNS, "Efficient frontier"),
+        tuple(tuple(point[key] for key in ("label", "x", *FIGURES, "frontier")) for point in points),
+        drawn=tradeoffs.drawn(points, best, axis, _levels(points), f"{title}. {note}"),
+    )
+
+
+def _points(by: str, contenders: Sequence[Contender], measure: Measure) -> list[Spec]:
+    """The contenders whose expense is known."""
+    return [
         {
             "label": row.label,
             "words": f"{row.label} {score_words(row.score.mean or 0.0, measure)}",
             "model": row.model or row.label,
             "x": expense,
-            "at": expense,
             **figures(row.score),
         }
-        for row, expense in ((row, _expense(row, by)) for row in contenders)
-        if expense is not None
+        for row in contenders
+        if (expense := _expense(row, by)) is not None
     ]
-    if len(points) < 2:
-        return None
-    best = frontier([(point["x"], point["mean"]) for point in points])
-    for index, point in enumerate(points):
-        point["frontier"] = _FRONTIER[index not in best]
-    paid = [point["x"] for point in points if point["x"] > 0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """An axis of expenses. A logarithmic one has ``ticks``, and ``free`` is where 0 stands on it."""
+
+    domain: list[float]
+    log: bool
+    ticks: Sequence[float] | None = None
+    free: float | None = None
+
+
+def _scale(expenses: Sequence[float]) -> _Scale:
+    paid = [expense for expense in expenses if expense > 0]
     lowest, highest = min(paid, default=0.0), max(paid, default=0.0)
     # A linear axis would press all cheap models against its left end if one costs far more.
-    log = lowest > 0 and highest > 20 * lowest
-    free = lowest / 5 if log and len(paid) < len(points) else None
-    if free is not None:
-        for point in points:
-            point["at"] = point["x"] or free
-    ends = [point["at"] for point in points]
-    domain = [min(ends) / _MARGIN, max(ends) * _MARGIN] if log else [0.0, max(ends) * _MARGIN or 1.0]
-    _place_labels(points, best, domain, log=log)
-    scale = {"domain": domain, "nice": False} | ({"type": "log"} if log else {})
-    x = quantity("at", column.partition(" (")[0], scale=scale)
-    x["axis"] = {"tickCount": 5, "labelExpr": tick_words}
-    if log:
-        # Over more than two powers of ten, the steps between them would write over each other.
-        steps_of_ten = (1, 2, 5) if highest < 100 * lowest else (1,)
-        ticks = [power * step for power in _powers(lowest, highest) for step in steps_of_ten]
-        values = [tick for tick in ticks if lowest * 0.9 <= tick <= highest * 1.1]
-        x["axis"] = {"values": values, "labelExpr": tick_words}
-        if free is not None:
-            label = f"datum.value < {lowest * 0.9:g} ? 'Free' : {tick_words}"
-            x["axis"] = {"values": [free, *values], "labelExpr": label}
-    y = score_of("mean", measure)
+    if not (lowest > 0 and highest > 20 * lowest):
+        return _Scale([0.0, highest * _MARGIN or 1.0], log=False)
+    free = lowest / 5 if len(paid) < len(expenses) else None
+    # Over more than two powers of ten, the steps between them would write over each other.
+    steps = (1, 2, 5) if highest < 100 * lowest else (1,)
+    ticks = [power * step for power in _powers(lowest, highest) for step in steps]
+    within = [tick for tick in ticks if lowest * 0.9 <= tick <= highest * 1.1]
+    first = lowest if free is None else free
+    return _Scale([first / _MARGIN, highest * _MARGIN], True, [*([] if free is None else [free]), *within], free)
+
+
+def _x(by: str, scale: _Scale) -> Spec:
+    _, column, _, tick_words = _AGAINST[by]
+    kind = {"type": "log"} if scale.log else {}
+    x = quantity("at", column.partition(" (")[0], scale={"domain": scale.domain, "nice": False} | kind)
+    label = tick_words if scale.free is None else f"datum.value < {scale.free * 4.5:g} ? 'Free' : {tick_words}"
+    ticks = {"tickCount": 5} if scale.ticks is None else {"values": [*scale.ticks]}
+    x["axis"] = {**ticks, "labelExpr": label}
+    return x
+
+
+def _note(by: str, points: Sequence[Spec], unknown: Sequence[str]) -> str:
+    words, _, each, _ = _AGAINST[by]
+    notes = [f"Line: best score at each {each}."]
+    if len({point["model"] for point in points}) < len(points):
+        notes.append("Dashed: variants of one model.")
+    if not all(point["place"] for point in points):
+        notes.append("Names that would overlap appear only in the table.")
+    if unknown:
+        notes.append(f"Not drawn, {words} unknown: {', '.join(unknown)}.")
+    return " ".join(notes)
+
+
+def _tradeoff_layers(by: str, points: Sequence[Spec], best: Sequence[int], scale: _Scale, y: Spec) -> list[Spec]:
+    x = _x(by, scale)
     dot = {
         "x": x,
         "y": y,
         "shape": category("frontier", _FRONTIER, ("circle", "diamond"), legend=None),
         "color": category("frontier", _FRONTIER, ("var(--accent)", "var(--ink-soft)"), legend=None),
-        "tooltip": [*tooltip("label"), {"field": "x", "title": column, "format": ".3~g"}],
+        "tooltip": [*tooltip("label"), {"field": "x", "title": _AGAINST[by][1], "format": ".3~g"}],
     }
     steps = {"values": [{"at": points[index]["at"], "mean": points[index]["mean"]} for index in best]}
     joined = {"x": x, "y": y, "detail": {"field": "model", "type": "nominal"}}
-    note = f"Line: best score at each {each}."
-    if len({point["model"] for point in points}) < len(points):
-        note += " Dashed: variants of one model."
-    if not all(point["place"] for point in points):
-        note += " Names that would overlap appear only in the table."
-    if unknown := [row.label for row in contenders if _expense(row, by) is None]:
-        note += f" Not drawn, {words} unknown: {', '.join(unknown)}."
-    return Chart(
-        f"quality-against-{by}",
-        f"{measure.title} versus {words}",
-        note,
-        spec_of(
-            points,
-            height=280,
-            layer=[
-                layer("line", joined, strokeDash=[2, 3], color="var(--line-strong)"),
-                {"data": steps} | layer("line", {"x": x, "y": y}, interpolate="step-after", color="var(--line-strong)"),
-                layer("rule", {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}}, color="var(--line-strong)"),
-                layer("point", dot, filled=True, size=70, opacity=1),
-                *(
-                    labels
-                    for place in dict.fromkeys(point["place"] for point in points if point["place"])
-                    for labels in _label_layers(place, x, y)
-                ),
-            ],
-        ),
-        ("Model", column, *INTERVAL_COLUMNS, "Efficient frontier"),
-        tuple(tuple(point[key] for key in ("label", "x", *FIGURES, "frontier")) for point in points),
-        drawn=tradeoffs.drawn(
-            points,
-            best,
-            tradeoffs.Axis(domain[0], domain[1], _written(by, domain[1], x["axis"].get("values"), free), log=log),
-            _levels(points),
-            f"{measure.title} versus {words}. {note}",
-        ),
-    )
+    places = dict.fromkeys(point["place"] for point in points if point["place"])
+    return [
+        layer("line", joined, strokeDash=[2, 3], color="var(--line-strong)"),
+        {"data": steps} | layer("line", {"x": x, "y": y}, interpolate="step-after", color="var(--line-strong)"),
+        layer("rule", {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}}, color="var(--line-strong)"),
+        layer("point", dot, filled=True, size=70, opacity=1),
+        *(labels for place in places for labels in _label_layers(place, x, y)),
+    ]
 
 
 def _written(by: str, high: float, values: Sequence[float] | None, free: float | None) -> list[tuple[float, str]]:

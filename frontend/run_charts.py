@@ -102,8 +102,7 @@ def _breakdowns(run: Run, row: MetricRow) -> Iterable[Chart | None]:
                 sentence_case(level) if key in _LEVELS else level: run.parts.at(key, level, row.name)
                 for level in sorted(by_level, key=_order)
             }
-            title = f"{row.title} by {words}"
-            yield charts.by_level(f"{key}-{row.name}", title, sentence_case(words), levels, row, metric=row.name)
+            yield charts.breakdown(key, words, levels, row)
 
 
 def _order(level: str) -> tuple[int, str]:
