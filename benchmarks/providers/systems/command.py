@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderError, ProviderSpec
-from benchmarks.providers.clean_text import shortened
+from benchmarks.providers.clean_text import shortened, without_secrets
 from benchmarks.providers.systems.options import SystemOptions
 from benchmarks.providers.systems.processes import Processes, Program
 from benchmarks.providers.systems.replies import system_reply
@@ -36,7 +36,8 @@ class CommandSystem(Provider):
             line, took = await self._processes.answer(task_line(request), self._timeout)
             return system_reply(_fields(line), duration_ms=took)
         except ProviderError as error:
-            raise replace(error, message=f"{self.name}: {error.message}") from None
+            # What a program says of its end may have a key of its environment.
+            raise replace(error, message=f"{self.name}: {without_secrets(error.message, ())}") from None
 
     async def close(self) -> None:
         if self._processes is not None:

@@ -29,7 +29,7 @@ CANNOT_WORK = 78
 _STDERR_BYTES = 4_000
 _ENDING_SECONDS = 1.0
 _STDERR_SHOWN = 400
-_OURS = ("CODEFORGE_", "DJANGO_", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "CELERY_")
+_OURS = ("CODEFORGE_", "DJANGO_", "CELERY_", "OIDC_", "POSTGRES_", "REDIS_", "DATABASE_URL", "SECRET_KEY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +166,16 @@ class _Process:
 
     def kill(self, reason: str = "The process was stopped", *, systemic: bool = False) -> None:
         """Kill it and its children; the tasks that it still has fail for this reason."""
-        self.usable, self.gone = False, True
+        was_gone, self.usable, self.gone = self.gone, False, True
         for answer in self._waiting.values():
             if not answer.done():
                 message = f"{reason}{self.last_words()}"
                 error = ProviderError("bad_response", message, retryable=not systemic, systemic=systemic)
                 answer.set_exception(error)
+        if not was_gone:  # later its id may be another's
+            self._kill_group()
+
+    def _kill_group(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.child.pid, signal.SIGKILL)
 
@@ -223,8 +227,7 @@ class _Process:
             async with asyncio.timeout(_ENDING_SECONDS):
                 await asyncio.shield(self._readers[1])  # all of stderr
                 return await self.child.wait()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.child.pid, signal.SIGKILL)
+        self._kill_group()
         return await self.child.wait()
 
     async def _read_stderr(self) -> None:

@@ -95,6 +95,15 @@ async def test_a_fault_ends_its_task_and_the_next_one_is_answered(tmp_path, monk
     assert answered.text == "NEXT"
 
 
+async def test_a_key_that_a_program_prints_when_it_fails_is_hidden(tmp_path):
+    code = "import sys\nprint('refused: sk-abcdefghijklmnop', file=sys.stderr)\nsys.exit(1)"
+    async with program(tmp_path, code) as bot:
+        with pytest.raises(ProviderError, match=r"refused: \[key hidden\]") as caught:
+            await bot.complete(request("x"))
+
+    assert "abcdefgh" not in caught.value.message
+
+
 async def test_a_second_answer_to_one_task_is_not_taken_for_the_next(tmp_path):
     async with program(tmp_path, processes=1) as bot:
         first = await bot.complete(request("twice"))
