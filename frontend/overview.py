@@ -16,7 +16,9 @@ from benchmarks.queries.history import History, histories, latest_changes
 from frontend.view_models import RunRow, run_finding, run_rows
 
 MODELS, DATASETS = 5, 6
-"""Columns and rows of the board, at most: those with the most runs."""
+"""Columns and rows of the board unless somebody chooses others: those with the most runs."""
+MOST_CHOSEN = 12
+"""Columns and rows that can be chosen."""
 COMPARED = 12
 """Of the histories on the board, those with the newest runs are compared."""
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
@@ -49,8 +51,12 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
+    """``all_models`` and ``all_datasets`` can be chosen as its columns and rows, those with the most runs first."""
+
     models: Sequence[str]
     rows: Sequence[BoardRow]
+    all_models: Sequence[str] = ()
+    all_datasets: Sequence[Dataset] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +89,21 @@ def live_runs(runs: Sequence[Run]) -> Live:
     return Live([row for row in rows if row.run.status != "queued"], queued)
 
 
-def board(completed: Sequence[Run]) -> Board:
-    """``scored_runs``, newest first, without baselines, as benchmarks by models."""
+def board(completed: Sequence[Run], chosen_models: Sequence[str] = (), chosen_slugs: Sequence[str] = ()) -> Board:
+    """``scored_runs``, newest first, without baselines, as benchmarks by models. Of what is chosen, only what has runs
+    counts; nothing stands for the ones with the most runs."""
     runs = [run for run in completed if not run.is_baseline]
     every = histories(runs, least=1)
     models, datasets = Counter[str](), Counter[int]()
     for each in every:
         models[each.model] += len(each.points)
         datasets[each.dataset.pk] += len(each.points)
-    columns = [model for model, _ in models.most_common(MODELS)]
-    used = [pk for pk, _ in datasets.most_common(DATASETS)]
+    by_pk = {each.dataset.pk: each.dataset for each in every}
+    all_models = [model for model, _ in models.most_common()]
+    all_datasets = [by_pk[pk] for pk, _ in datasets.most_common()]
+    columns = [model for model in all_models if model in chosen_models][:MOST_CHOSEN] or all_models[:MODELS]
+    rows_shown = [each for each in all_datasets if each.slug in chosen_slugs][:MOST_CHOSEN] or all_datasets[:DATASETS]
+    used = [dataset.pk for dataset in rows_shown]
     newest: dict[tuple[int, str], History] = {}
     for history in every:
         newest.setdefault((history.dataset.pk, history.model), history)
@@ -103,7 +114,9 @@ def board(completed: Sequence[Run]) -> Board:
         for pk in used
         if any((pk, model) in newest for model in columns)
     ]
-    return Board(columns, rows)
+    if not rows and (chosen_models or chosen_slugs):  # none of the chosen models has run any of the chosen benchmarks
+        return board(completed)
+    return Board(columns, rows, all_models, all_datasets)
 
 
 def _row(places: Sequence[History | str], compared: Mapping[int, Compared]) -> BoardRow:

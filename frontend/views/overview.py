@@ -61,7 +61,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         return render(request, "frontend/overview/first_visit.html", _first_visit(request) | shown)
     now = timezone.localtime()
     spent, part_unknown = run_reads.spending(now.replace(day=1, hour=0, minute=0, second=0, microsecond=0))
-    scores = board(scored_runs(RANKED))
+    scores = board(scored_runs(RANKED), request.GET.getlist("model"), request.GET.getlist("benchmark"))
     shown |= _connection(request) | {
         "needs": needs(len(notices)),
         "moved": moved(scores),
@@ -72,6 +72,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "notices": notices[:UNFOLDED],
         "more_notices": notices[UNFOLDED:],
         "board": scores,
+        "board_slugs": [row.dataset.slug for row in scores.rows],
         "latest": latest(found, findings(found), latest_runs, LATEST),
     }
     return render(request, "frontend/overview/overview.html", shown)
