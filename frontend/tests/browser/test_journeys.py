@@ -312,6 +312,40 @@ def test_a_run_on_a_benchmark_starts_in_two_clicks(tab: Tab, new_tab: NewTab, si
     page.get_by_role("button", name=start).wait_for()
 
 
+@pytest.mark.parametrize(
+    ("path", "link", "chosen"),
+    [
+        ("/models/", "main a[href='/runs/new/?model=scripted/medium']", "scripted/medium"),
+        ("/", "table.board a[href^='/runs/new/?dataset=']", "scripted/"),
+    ],
+)
+def test_the_short_form_opens_over_models_and_empty_cells_of_the_overview(
+    tab: Tab, path: str, link: str, chosen: str
+) -> None:
+    page = tab.open(path)
+    page.locator(link).first.click()
+    page.locator("#sheet[open] #plan dt", has_text="Requests").wait_for()
+    ticked = page.locator("#sheet input[name=model]:checked").first
+    assert (ticked.get_attribute("value") or "").startswith(chosen)
+    assert page.locator("#sheet input[name=dataset]:checked").count()
+    assert tab.violations() == []
+    assert page.url.endswith(path), "the page below stays"
+    page.keyboard.press("Escape")
+    assert not page.locator("#sheet").is_visible()
+
+
+def test_a_list_of_models_by_provider_keeps_what_is_chosen(tab: Tab) -> None:
+    page = tab.open("/runs/new/?dataset=reasoning")
+    page.check("input[name=model][value='scripted/medium']")
+    page.get_by_role("button", name="By provider").click()
+    page.get_by_role("heading", name="baseline").wait_for()
+    assert page.locator("input[name=model][value='scripted/medium']").is_checked()
+    page.get_by_label("Find or add models").fill("random")
+    assert page.locator("#model-options .option-row:visible").count() == 2, "what is chosen, and what is found"
+    page.wait_for_url(re.compile("models_shown=provider"))
+    assert tab.violations() == []
+
+
 def test_metrics_of_a_rescoring_are_changed_and_estimated(tab: Tab, site: Site) -> None:
     page = tab.open(f"/runs/{site.runs['reasoning medium']}/rescore/")
     page.get_by_role("button", name="Change the metrics").click()

@@ -59,6 +59,7 @@ def test_a_rejected_form_shows_the_error_at_its_field(plain: Page, plain_tab: Ta
 
 def test_results_and_tasks_are_filtered(plain: Page, site: Site) -> None:
     plain.goto(site.url(f"/runs/{site.runs['canvases small']}/"))
+    plain.locator("#results").get_by_text("+ Filter").click()
     plain.locator("#outcome").select_option("wrong")
     plain.locator("#results").get_by_role("button", name="Apply filters").click()
     plain.wait_for_url(re.compile("outcome=wrong"))
