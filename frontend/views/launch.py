@@ -99,7 +99,15 @@ def _changed(request: HttpRequest, do: str) -> HttpResponse:
     form = LaunchForm(runnable_datasets(), data)
     more = {"plan": partial(planned, request), "size": partial(sized, sent=data), "try": partial(_try, request)}
     context = more[do](form) if do in more else {}
-    return _page(request, form, opened=do.removeprefix("metrics-"), **context)
+    response = _page(request, form, opened=do.removeprefix("metrics-"), **context)
+    if do.startswith("show-"):
+        response["HX-Replace-Url"] = _address_of(form)
+    return response
+
+
+def _address_of(form: LaunchForm) -> str:
+    """The address that shows the form as it is."""
+    return "?".join(filter(None, (reverse("frontend:launch"), form.state())))
 
 
 @require_safe
@@ -120,7 +128,7 @@ def plan(request: HttpRequest) -> HttpResponse:
     context = {"form": form, "scored_by": scored_by, "costs": _costs(form), **planned(request, form)}
     response = render(request, "frontend/launch/planned.html", context)
     if "sheet" not in request.POST:
-        response["HX-Replace-Url"] = "?".join(filter(None, (reverse("frontend:launch"), form.state())))
+        response["HX-Replace-Url"] = _address_of(form)
     return response
 
 
