@@ -102,10 +102,16 @@ class EditForm(ProblemForm):
         )
 
 
+LONGEST_HINT = 15
+"""Words. The whole documentation of the keys is in datasets/README.md."""
+
+
 @cache
 def _key_help(record: type, name: str) -> SafeString:
-    """The documentation of a key, with text between backticks as code."""
+    """The documentation of a key, of a long one its first part, with text between backticks as code."""
     doc = next(key.doc for key in keys_of(record) if key.name == name)
+    if len(doc.split()) > LONGEST_HINT:
+        doc = re.split("[;:(]", doc)[0].strip()
     parts = (format_html("<code>{}</code>" if index % 2 else "{}", part) for index, part in enumerate(doc.split("`")))
     return mark_safe("".join(parts))
 

@@ -21,7 +21,7 @@ from benchmarks.forms.datasets import ProblemForm
 from benchmarks.forms.fields import TextField, UploadField, UploadsField
 from benchmarks.imports.presets import REGISTERED_PRESETS
 from benchmarks.imports.presets.base import SEED, PresetRequest
-from benchmarks.imports.registered_importers import IMPORTERS, files_of_tools
+from benchmarks.imports.registered_importers import IMPORTERS
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.imports.table_tasks import USES, TableRequest, column_names
 from benchmarks.imports.tables import read_rows
@@ -66,17 +66,15 @@ class RunImportForm(ProblemForm):
     format = forms.ChoiceField(required=False, choices=_tools, help_text="Tool that wrote the file")
     dataset = forms.ChoiceField(
         required=False,
-        help_text="Dataset with the same tasks, matched by input; otherwise a new dataset is created",
+        help_text="One with the same tasks, or a new one",
     )
-    slug = TextField(
-        optional=True, label="Identifier", help_text="Identifier of a new dataset. Empty: named after tool and tasks"
-    )
+    slug = TextField(optional=True, label="Identifier", help_text="Of a new dataset. Empty: named after the tool")
     model = TextField(optional=True, help_text="Model that answered, if the file does not name it")
     metrics = forms.MultipleChoiceField(
-        label="Our metrics",
+        label="Score the answers again",
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="Score the imported answers with these metrics too, to compare them with runs made here",
+        help_text="To compare them with runs made here",
     )
 
     fieldsets: Any = ((None, {"fields": ("file", "format", "dataset", "slug", "model", "metrics")}),)
@@ -85,9 +83,7 @@ class RunImportForm(ProblemForm):
         super().__init__(data, files, initial={"metrics": OUR_METRICS})
         self.preview = preview
         file = self.fields["file"]
-        file.help_text = (
-            f"{files_of_tools()}, up to {MOST_BYTES // 2**20} MB. Import larger files with: manage.py benchmark import"
-        )
+        file.help_text = f"Files up to {MOST_BYTES // 2**20} MB; larger ones with manage.py benchmark import"
         file.widget.attrs["accept"] = ",".join(
             dict.fromkeys(extension for importer in IMPORTERS.values() for extension in importer.extensions)
         )
@@ -120,17 +116,14 @@ class TableForm(DatasetFileForm):
     file = UploadField(
         "Table",
         _TABLES,
-        f"JSON Lines, JSON or CSV with one row per task, up to {MAX_BYTES // 1_000_000} MB. "
-        "Import Parquet with: manage.py datasets import",
+        f"JSON Lines, JSON or CSV, one row per task, up to {MAX_BYTES // 1_000_000} MB",
         limit=MAX_BYTES,
         too_large=f"The file is larger than {MAX_BYTES // 1_000_000} MB, the limit of a dataset.",
     )
     slug = TextField(label="Identifier", help_text="Empty: the file name without its extension")
     name = TextField(help_text="Title of the dataset. Empty: the identifier")
     description = TextField(rows=3, help_text="What the tasks are and where they come from")
-    answer_after = TextField(
-        help_text="Use only the part of the reference answer after this text, for example, #### in GSM8K"
-    )
+    answer_after = TextField(help_text="Keep only the reference after this text, for example, #### in GSM8K")
     limit = forms.IntegerField(required=False, min_value=1, help_text="Import only the first N rows")
 
     fieldsets: Any = (
