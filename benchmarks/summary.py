@@ -112,6 +112,7 @@ class MetricNumbers(Counted):
     n_metric_error: int = 0
     n_doubtful: int = 0
     n_provider_error: int = 0
+    n_internal_error: int = 0
     n_pending: int = 0
     n_cancelled: int = 0
     n_ungraded: int = 0
@@ -119,8 +120,8 @@ class MetricNumbers(Counted):
 
     @property
     def n_no_answer(self) -> int:
-        """Results without a score because there is no answer: the endpoint failed, or nothing was sent."""
-        return self.n_provider_error + self.n_pending + self.n_cancelled
+        """Results without a score because there is no answer: the endpoint or the application failed, or nothing was sent."""
+        return self.n_provider_error + self.n_internal_error + self.n_pending + self.n_cancelled
 
     @property
     def n_no_verdict(self) -> int:

@@ -80,21 +80,24 @@ def build_canvas(
     index: int,
     count: int,
     *,
+    item: tuple[int, int] | None = None,
     tracking_steps: int = DEFAULT_TRACKING_STEPS,
     tasks: Mapping[str, type[Task]] = REGISTERED_TASKS,
 ) -> CanvasDocument:
     """Generate canvas `index` of `count` with `n_shapes` shapes, and its questions.
 
-    Shapes and questions depend on (seed, n_shapes, index) and `tracking_steps`; `count` is only passed to
-    `select_expected_answer`. Item numbers begin at `n_shapes`, so that the first canvases of all numbers of shapes, to
-    which a run may be limited, do not all expect the same answer. Raises `CanvasError` for an impossible `n_shapes`.
+    `index` and `count` are among the canvases with as many shapes; `item` says which one of how many it is in its set,
+    by default the same. Shapes and questions depend on (seed, n_shapes, index) and `tracking_steps`. Only what
+    `select_expected_answer` makes of `item` may differ. Raises `CanvasError` for an impossible `n_shapes`.
     """
     shapes = generate_shapes(n_shapes, canvas_rng(seed, n_shapes, index, "shapes"))
     descriptions = {name: DESCRIPTIONS[name](shapes) for name in STORED_DESCRIPTIONS}
     document = CanvasDocument(shapes, descriptions, {})
     for name, task in tasks.items():
         rng = canvas_rng(seed, n_shapes, index, name)
-        wanted = task(rng).select_expected_answer(n_shapes + index, n_shapes + count)
+        balancing = task(rng)
+        balancing.place = (n_shapes, index)
+        wanted = balancing.select_expected_answer(*(item or (index, count)))
         result = task.ask(shapes, rng, wanted, tracking_steps)
         if (
             not result.questions and wanted is not None
@@ -117,12 +120,21 @@ def supports(task_name: str, representation: str, tasks: Mapping[str, type[Task]
     names.
     """
     if task_name not in tasks:
-        raise PromptError(f"Task class {task_name!r} does not exist. Use one of: {', '.join(tasks)}.")
+        raise PromptError(unknown_class([task_name], tasks))
     if representation not in REPRESENTATIONS:
         raise PromptError(
             f"Representation {representation!r} does not exist. Use one of: {', '.join(REPRESENTATIONS)}."
         )
     return representation != IMAGE or not has_own_text(task_name, tasks[task_name])
+
+
+def unknown_class(names: Sequence[str], tasks: Mapping[str, type[Task]] = REGISTERED_TASKS) -> str:
+    """Say that classes are not among those that this process has loaded, and what to do about it."""
+    return (
+        f"Task class {', '.join(map(repr, names))} does not exist in this process. If it was added to "
+        "tasks_app/tasks/registered_tasks.py after the start, restart the web server and the workers. "
+        f"Otherwise, use one of: {', '.join(tasks)}."
+    )
 
 
 def has_own_text(name: str, task: type[Task]) -> bool:

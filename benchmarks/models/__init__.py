@@ -15,6 +15,7 @@ from benchmarks.models.operations import (
 )
 from benchmarks.models.results import (
     ERRORS,
+    LOST,
     TO_DO,
     UNSCORED,
     WAITING,
@@ -35,6 +36,7 @@ __all__ = [
     "ACTIVE",
     "COMPLETED",
     "ERRORS",
+    "LOST",
     "HIDDEN_KINDS",
     "LIVE",
     "OF_MODELS",

@@ -33,14 +33,17 @@ class Outcome(models.TextChoices):
     TRUNCATED = "truncated", OUTCOME["truncated"]
     REFUSED = "refused", OUTCOME["refused"]
     PROVIDER_ERROR = "provider_error", OUTCOME["provider_error"]
+    INTERNAL_ERROR = "internal_error", OUTCOME["internal_error"]
     JUDGE_ERROR = "judge_error", OUTCOME["judge_error"]
     METRIC_ERROR = "metric_error", OUTCOME["metric_error"]
     CANCELLED = "cancelled", OUTCOME["cancelled"]
 
 
+LOST = (Outcome.PROVIDER_ERROR, Outcome.INTERNAL_ERROR)
+"""Outcomes of results without an answer: the endpoint, or we, failed to get one. A retry asks the model again."""
 UNSCORED = (Outcome.JUDGE_ERROR, Outcome.METRIC_ERROR)
 """Outcomes of stored answers that a judge or another metric failed to score. A retry does not ask the model again."""
-ERRORS = (Outcome.PROVIDER_ERROR, *UNSCORED)
+ERRORS = (*LOST, *UNSCORED)
 """Outcomes that are no fault of the answer and that a retry repeats; they are part of no mean."""
 
 

@@ -39,6 +39,7 @@ OUTCOME = {
     "truncated": "Cut off",
     "refused": "Refused",
     "provider_error": "Provider error",
+    "internal_error": "Internal error",
     "judge_error": "Judge error",
     "metric_error": "Metric error",
     "cancelled": "Not sent",

@@ -13,7 +13,7 @@ from benchmarks.presentation.numbers import MISSING, UNKNOWN, interval, money, n
 from benchmarks.summary import Canvases, Expected, MetricNumbers, Summary
 
 _FAULTS = {"n_unparsable": "unparsable", "n_truncated": "cut off", "n_refused": "refused"}
-_ERRORS = {"n_provider_error": "provider error", "n_judge_error": "judge error", "n_metric_error": "metric error"}
+_ERRORS = {f"n_{kind}_error": f"{kind} error" for kind in ("provider", "internal", "judge", "metric")}
 
 
 class JudgeTrial(TypedDict):

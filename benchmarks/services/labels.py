@@ -16,14 +16,14 @@ from rest_framework import serializers
 from benchmarks.metrics.preference import POINTS, Preference
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
 from benchmarks.metrics.rubrics import DEFAULT_SCALE, LEVELS
-from benchmarks.models import Flag, Label, Outcome, Result, ReviewItem, ReviewQueue, Run
+from benchmarks.models import LOST, Flag, Label, Outcome, Result, ReviewItem, ReviewQueue, Run
 from benchmarks.models.reviews import LOCAL_REVIEWER, results_of_answer, rubric_of_label, scorings_of
 from benchmarks.presentation.numbers import number
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.requests import StrictNumber, StrictRequest, StrictText, validated_by
 
-WITHOUT_ANSWER = ("", Outcome.PROVIDER_ERROR, Outcome.CANCELLED)
+WITHOUT_ANSWER = ("", *LOST, Outcome.CANCELLED)
 """Outcomes of results that have no answer to label."""
 MAX_REASON = 5_000
 

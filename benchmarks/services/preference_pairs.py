@@ -14,7 +14,7 @@ import orjson
 
 from benchmarks.analysis.score_table import read_scores
 from benchmarks.metrics.preference import Preference
-from benchmarks.models import Dataset, DatasetVersion, Outcome, Result, Run, Task
+from benchmarks.models import LOST, Dataset, DatasetVersion, Outcome, Result, Run, Task
 from benchmarks.presentation.numbers import plural
 from benchmarks.services.access import Caller
 from benchmarks.services.datasets.versions import add_version
@@ -42,7 +42,7 @@ def pairs_of(valid: Mapping[str, Any], most: int | None = MOST_JUDGEMENTS // 2) 
     places = {run.pk: place for place, run in enumerate(valid["runs"])}
     answered: dict[str, dict[int, int]] = defaultdict(dict)
     results = Result.objects.filter(run__in=places, repeat=1, transcript__isnull=False)
-    results = results.exclude(outcome__in=("", Outcome.PROVIDER_ERROR, Outcome.CANCELLED)).order_by("position")
+    results = results.exclude(outcome__in=("", *LOST, Outcome.CANCELLED)).order_by("position")
     for pk, run, task in results.values_list("pk", "run", "task__content_hash"):
         answered[task].setdefault(run, pk)
     judged = _judged(valid) if valid["only_new"] else set()

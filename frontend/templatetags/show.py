@@ -65,6 +65,7 @@ _SOLID = {
     "correct": _DISC,
     "partial": _HALF_DISC,
     "provider_error": "M6 1 11.5 11H.5z",
+    "internal_error": "M2 1h8v10H2z",
     "judge_error": "M6 1 11 6 6 11 1 6z",
     "metric_error": "M1 1h10L6 11z",
     "cancelled": "M1 5h10v2H1z",

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.dataset_format.messages import images_of
 from benchmarks.metrics.conversations import turn_answers
-from benchmarks.models import Dataset, Outcome, Result, Score, Transcript
+from benchmarks.models import LOST, Dataset, Result, Score, Transcript
 from benchmarks.presentation.actions import refusal
 from benchmarks.presentation.sentences import score_with_status
 from benchmarks.queries import results as reads
@@ -60,7 +60,7 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "may_copy": may_copy(request, result.run),
         "may_fix": result.run.dataset.kind == Dataset.Kind.YAML and may(request.user, "benchmarks.change_task"),
         "may_ask_again": may_launch(request.user) and refusal("again", result.run) is None,
-        "may_try_rubric": may_launch(request.user) and texts is not None and result.outcome != Outcome.PROVIDER_ERROR,
+        "may_try_rubric": may_launch(request.user) and texts is not None and result.outcome not in LOST,
         "labels": labels_on_page(request, result),
         "elsewhere": reads.same_task_elsewhere(task, but=result),
         "previous": _address(run_pk, previous, kept),

@@ -146,6 +146,15 @@ _COLORS = frozenset({"red", "blue", "yellow", "green"})
 _SHAPES = frozenset({"circle", "square", "triangle"})
 
 
+def judge_contained(expected: str, actual: str) -> Verdict:
+    """1 if the reply, all of it, contains the expected answer, in upper or lower case."""
+    if not actual.strip():
+        return Verdict.unparsable("The answer is empty.", failure="Empty answer")
+    if str(expected).lower() in actual.lower():
+        return Verdict.of(1.0, None, f"Contains {expected!r}.")
+    return Verdict.of(0.0, None, f"Does not contain {expected!r}.")
+
+
 def judge_phrase(expected: str, actual: str) -> Verdict:
     """1 if the reply's answer contains the expected one, word by word; number words count as numbers."""
     body = deciding_body(actual)

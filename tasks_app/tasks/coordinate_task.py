@@ -57,7 +57,7 @@ class CoordinateTask(Task):
         return [_question(evaluated), *(_question(self._turned(pair)) for pair in examples)]
 
     def select_expected_answer(self, i: int, n: int) -> Answer | None:
-        return DIRECTIONS[i % len(DIRECTIONS)]
+        return self.balanced(i, DIRECTIONS)
 
     def judge(self, expected: str, actual: str) -> Verdict:
         return judge_directions(expected, actual, self.question)

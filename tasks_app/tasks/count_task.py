@@ -50,7 +50,7 @@ class CountTask(Task):
         return questions
 
     def select_expected_answer(self, i: int, n: int) -> Answer | None:
-        return i % _COUNTS
+        return self.balanced(i, range(_COUNTS))
 
     def judge(self, expected: str, actual: str) -> Verdict:
         return judge_count(expected, actual)

@@ -57,7 +57,7 @@ class ExistenceTask(Task):
         return questions
 
     def select_expected_answer(self, i: int, n: int) -> Answer | None:
-        return ("Yes", "No")[i % 2]
+        return self.balanced(i, ("Yes", "No"))
 
     def judge(self, expected: str, actual: str) -> Verdict:
         return judge_yes_no(expected, actual, self.question)

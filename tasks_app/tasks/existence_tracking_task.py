@@ -64,7 +64,7 @@ class ExistenceTrackingTask(Task):
         return [(question, answer), *self._examples(after, number)]
 
     def select_expected_answer(self, i: int, n: int) -> Answer | None:
-        return ("Yes", "No")[i % 2]
+        return self.balanced(i, ("Yes", "No"))
 
     def judge(self, expected: str, actual: str) -> Verdict:
         return judge_yes_no(expected, actual, self.question)

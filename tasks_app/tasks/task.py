@@ -11,7 +11,7 @@ from tempfile import NamedTemporaryFile
 from typing import IO, ClassVar
 
 from tasks_app.canvas.shapes import Shape
-from tasks_app.tasks.answers import judge_phrase
+from tasks_app.tasks.answers import judge_contained
 from tasks_app.tasks.verdict import Verdict
 
 Answer = str | int
@@ -75,6 +75,8 @@ class Task:
         description of the canvas."""
         self.question = ""
         """What was asked, if known when a reply is judged: a sentence about another shape does not answer it."""
+        self.place: tuple[int, int] | None = None
+        """The canvas's number of shapes, and its own number among those with as many; for `select_expected_answer`."""
         self.difficulty: dict[str, int] = {}
         """What makes the evaluated question hard, as numbers, e.g. {"tracking_steps": 3}."""
 
@@ -87,15 +89,25 @@ class Task:
         raise NotImplementedError
 
     def select_expected_answer(self, i: int, n: int) -> Answer | None:
-        """Return the answer for item `i` of `n`, so that a set is balanced; None leaves it to chance.
+        """Return the answer for item `i`, counted from 0, of the `n` items of the set; None leaves it to chance.
 
-        A set keeps its canvases when it grows only if this does not depend on `n`.
+        Numbers of shapes alternate from item to item. A set that grows keeps the canvases that it has, and asks for
+        those that are added with its new `n`.
         """
         return None
 
+    def balanced(self, i: int, answers: Sequence[Answer]) -> Answer:
+        """Return the answer for item `i` that balances the answers for each number of shapes, however far a set grows.
+
+        Numbers of shapes alternate, so `i` alone would give each of them one answer. Where the canvas's place is known,
+        it counts instead, from the number of shapes on: the first canvases of all numbers, to which a run may be
+        limited, expect different answers, too.
+        """
+        return answers[(i if self.place is None else sum(self.place)) % len(answers)]
+
     def judge(self, expected: str, actual: str) -> Verdict:
-        """Judge a reply. By default, its answer must contain the expected one."""
-        return judge_phrase(expected, actual)
+        """Judge a reply. By default, it must contain the expected answer (`answers.py` has stricter readers)."""
+        return judge_contained(expected, actual)
 
     def score(self, file: AnswerFile) -> float:
         """Return the score, 0 to 1, of the answers in `file` (see `AnswerFile`); an unreadable reply scores 0.

@@ -62,7 +62,7 @@ class TransitivityTask(Task):
         return []
 
     def select_expected_answer(self, i: int, n: int) -> Answer | None:
-        return ANSWERS[i % len(ANSWERS)]
+        return self.balanced(i, ANSWERS)
 
     def judge(self, expected: str, actual: str) -> Verdict:
         return judge_directions(expected, actual, self.question)

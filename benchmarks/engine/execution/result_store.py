@@ -208,7 +208,8 @@ class ResultStore:
             "finished_at": timezone.now(),
         }
         if error is not None:
-            return row | {"error_kind": error.kind, "error_message": error.message[:MAX_ERROR]}
+            outcome = Outcome.INTERNAL_ERROR if error.kind == "internal" else Outcome.PROVIDER_ERROR
+            return row | {"outcome": outcome, "error_kind": error.kind, "error_message": error.message[:MAX_ERROR]}
         if scored.to_judge:
             # It stays claimed: this lease has the answer in memory and judges it.
             waiting = {"state": ResultState.JUDGING, "claimed_by": self.lease_id, "outcome": "", "finished_at": None}

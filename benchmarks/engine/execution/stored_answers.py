@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from django.db import connection, transaction
 from django.db.models import F, Max
 
-from benchmarks.models import Outcome, Result, ResultState, Run, Task, Transcript
+from benchmarks.models import LOST, Result, ResultState, Run, Task, Transcript
 
 BATCH = 2_000
 """Results in one transaction: their texts may be long, and other writers wait for it."""
@@ -36,7 +36,7 @@ _TEXTS = (
 def batches_of_answers(run: Run) -> Iterator[Callable[[], None]]:
     """Operations that each copy a batch of the results of ``run.rescored_from``, to be called in order.
 
-    An answer becomes one that waits for its scores. What was not answered stays the provider error that it was. Tasks
+    An answer becomes one that waits for its scores. What was not answered stays the error that it was. Tasks
     are matched by their id in the version of ``run``, which the request has checked.
     """
     assert run.rescored_from is not None, "the run is a rescoring"
@@ -49,31 +49,32 @@ def batches_of_answers(run: Run) -> Iterator[Callable[[], None]]:
 def _copy(run: Run, begin: int) -> None:
     quote = connection.ops.quote_name
     results, tasks, transcripts = (quote(model._meta.db_table) for model in (Result, Task, Transcript))
-    lost, span = Outcome.PROVIDER_ERROR.value, [run.rescored_from, begin, begin + BATCH]
+    span = [run.rescored_from, begin, begin + BATCH]
+    was_lost = "old.outcome IN ('" + "', '".join(LOST) + "')"
     # A task without a cluster is one of its own: its repeats belong together.
     cluster = "CASE WHEN target.cluster = '' THEN CAST(target.id AS varchar(32)) ELSE target.cluster END"
     columns = ", ".join(quote(name) for name in (*_SAME, *_OF_TASK))
     values = ", ".join([*(f"old.{quote(name)}" for name in _SAME), *(f"target.{quote(name)}" for name in _OF_TASK)])
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT COUNT(*) FROM {results} WHERE run_id = %s AND position >= %s AND position < %s AND outcome = %s",
-            [*span, lost],
+            f"SELECT COUNT(*) FROM {results} AS old WHERE run_id = %s AND position >= %s AND position < %s AND {was_lost}",
+            span,
         )
         (n_lost,) = cursor.fetchone()
         cursor.execute(
             # Costs are 0: the answers were paid for by their first run, and the sums of all runs count them once.
             f"INSERT INTO {results} (run_id, task_id, state, outcome, failure, error_kind, error_message, cached, "
             f"cost_usd, judge_cost_usd, cluster, {columns}) "
-            "SELECT %s, target.id, CASE WHEN old.outcome = %s THEN %s ELSE %s END, "
-            "CASE WHEN old.outcome = %s THEN %s ELSE '' END, '', "
-            "CASE WHEN old.outcome = %s THEN old.error_kind ELSE '' END, "
-            f"CASE WHEN old.outcome = %s THEN old.error_message ELSE '' END, %s, 0.0, 0.0, {cluster}, {values} "
+            f"SELECT %s, target.id, CASE WHEN {was_lost} THEN %s ELSE %s END, "
+            f"CASE WHEN {was_lost} THEN old.outcome ELSE '' END, '', "
+            f"CASE WHEN {was_lost} THEN old.error_kind ELSE '' END, "
+            f"CASE WHEN {was_lost} THEN old.error_message ELSE '' END, %s, 0.0, 0.0, {cluster}, {values} "
             f"FROM {results} AS old JOIN {tasks} AS source ON source.id = old.task_id "
             f"JOIN {tasks} AS target ON target.version_id = %s AND target.task_id = source.task_id "
             "WHERE old.run_id = %s AND old.position >= %s AND old.position < %s "
             "ON CONFLICT DO NOTHING",
             [
-                *(run.pk, lost, ResultState.ERROR, ResultState.ANSWERED, lost, lost, lost, lost, False),
+                *(run.pk, ResultState.ERROR, ResultState.ANSWERED, False),
                 *(run.dataset_version_id, *span),
             ],
         )

@@ -52,7 +52,7 @@ from benchmarks.engine.summary.subset import with_estimates
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.registered_metrics import metric_named
-from benchmarks.models import Outcome, Result, ResultState, Run, RunStatus, Score
+from benchmarks.models import LOST, Outcome, Result, ResultState, Run, RunStatus, Score
 from benchmarks.statistics.reliability import Tally, judge_spread_of_sums, reliability_of_tallies
 from benchmarks.summary import (
     Breakdown,
@@ -158,6 +158,7 @@ def _metric_numbers(run: Run, metric: str, means: Means, outcomes: Mapping[str, 
     counts = {}
     for name, number in (
         ("n_provider_error", outcomes.get(Outcome.PROVIDER_ERROR, 0)),
+        ("n_internal_error", outcomes.get(Outcome.INTERNAL_ERROR, 0)),
         ("n_pending", sums.results - sum(outcomes.values())),
         ("n_cancelled", outcomes.get(Outcome.CANCELLED, 0)),
         ("n_ungraded", outcomes.get(Outcome.ANSWERED, 0) if is_deciding(metric) else 0),
@@ -235,7 +236,7 @@ def _times(run: Run) -> list[Times | None]:
     """Latency, time to the first token and the speed after it, of the endpoint's answers, judged or not. The time of a
     cached response or of an error means nothing, and only streamed answers have the latter two."""
     timed = Result.objects.filter(run=run, cached=False, duration_ms__isnull=False).order_by()
-    timed = timed.exclude(outcome=Outcome.PROVIDER_ERROR)
+    timed = timed.exclude(outcome__in=LOST)
     measured = ("duration_ms", "first_token_ms", "tokens_per_second")
     numbers = timed.aggregate(
         **{

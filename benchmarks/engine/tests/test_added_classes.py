@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.models import RunStatus
+from benchmarks.engine.canvas_sets.generation import GenerationFailed, generate_canvas
+from benchmarks.models import Outcome, RunStatus
 from benchmarks.services.errors import InvalidRequest
 from tasks_app import loader
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
@@ -71,7 +72,7 @@ def test_all_three_are_asked_and_scored_in_a_run() -> None:
         assert (run.status, run.errors, run.total) == (RunStatus.COMPLETED, 0, 120)
         assert set(run.results.values_list("value", flat=True)) == {1.0}
     answers = list(run.results.filter(group="smallest").values_list("task__expected_output", flat=True))
-    assert answers == ["No", "Yes"] * 20  # item numbers begin at the number of shapes
+    assert answers == ["Yes", "No"] * 20
 
 
 def test_the_first_question_is_evaluated_and_the_others_are_examples() -> None:
@@ -103,3 +104,32 @@ def test_a_text_that_is_added_keeps_the_picture_and_a_text_of_its_own_has_none(
     assert "See the picture. The " in result.transcript.messages[0]["content"][-1]["text"]
     with pytest.raises(InvalidRequest, match="does not support the task classes chain"):
         canvas_run(canvas_set, "loop/model", tasks=["chain"], representation="image")
+
+
+def test_a_class_that_this_process_does_not_know_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    canvas_set = make_canvas_set("5", 4)
+    monkeypatch.delitem(REGISTERED_TASKS, "smallest")
+    with pytest.raises(InvalidRequest, match="restart the web server and the workers"):
+        canvas_run(canvas_set, "baseline/reference")
+    with pytest.raises(GenerationFailed, match="'smallest' does not exist in this process"):
+        generate_canvas(canvas_set, 4)
+
+
+def test_a_class_that_only_the_worker_lacks_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    canvas_set = make_canvas_set("5", 4)
+    monkeypatch.setattr("benchmarks.services.runs.checks.REGISTERED_TASKS", dict(REGISTERED_TASKS))
+    monkeypatch.setattr("benchmarks.services.runs.checks.supports", lambda name, representation: True)
+    monkeypatch.delitem(REGISTERED_TASKS, "smallest")
+    run = canvas_run(canvas_set, "baseline/reference", tasks=["smallest"])
+    assert (run.status, run.errors) == (RunStatus.COMPLETED_WITH_ERRORS, 4)
+    assert set(run.results.values_list("outcome", "error_kind")) == {(Outcome.INTERNAL_ERROR, "internal")}
+    assert "restart the web server and the workers" in run.results.first().error_message
+    assert run.summary["metrics"]["task_score"]["n_internal_error"] == 4
+    assert run.summary["metrics"]["task_score"]["n_provider_error"] == 0
+
+
+def test_half_of_a_set_asks_for_each_answer_by_the_rule_of_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Smallest, "select_expected_answer", lambda self, i, n: "Yes" if i < n / 2 else "No")
+    canvas_set = make_canvas_set("3-8", 12)
+    answers = canvas_set.dataset.current_version.tasks.filter(group="smallest").order_by("position")
+    assert list(answers.values_list("expected_output", flat=True)) == ["Yes"] * 6 + ["No"] * 6

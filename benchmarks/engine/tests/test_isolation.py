@@ -46,7 +46,7 @@ def test_a_prompt_that_cannot_be_built_is_an_error_of_its_result(
     monkeypatch.setattr(prompts.PromptBuilder, "prompt", prompt)
     failed = failed_result(worked(make_run(make_dataset(two()))))
     assert failed.task.task_id == "task-2"
-    assert (failed.outcome, failed.error_kind, failed.value) == (Outcome.PROVIDER_ERROR, "internal", None)
+    assert (failed.outcome, failed.error_kind, failed.value) == (Outcome.INTERNAL_ERROR, "internal", None)
     assert "no such representation" in failed.error_message
     assert server.stats.requests == 2
     monkeypatch.setattr(prompts.PromptBuilder, "prompt", build)

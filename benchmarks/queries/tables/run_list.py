@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from benchmarks.models import COMPLETED, STOPPED, Outcome, Run, RunStatus
+from benchmarks.models import COMPLETED, LOST, STOPPED, Outcome, Run, RunStatus
 from benchmarks.presentation.cells import (
     Bar,
     Cell,
@@ -30,7 +30,7 @@ from benchmarks.queries.tables.runs import cost, headline, left_out, marks, orig
 
 FORM = "selected"
 """The form that the boxes belong to."""
-_NOT_KEPT = (Outcome.CANCELLED, Outcome.PROVIDER_ERROR)
+_NOT_KEPT = (Outcome.CANCELLED, *LOST)
 _LEAD = "row-link anywhere"
 
 

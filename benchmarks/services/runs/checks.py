@@ -22,8 +22,9 @@ from benchmarks.models import Dataset, DatasetVersion, Run
 from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.rubrics import Rubrics
 from tasks_app.canvas.generator import GENERATOR_VERSION
-from tasks_app.loader import supports
+from tasks_app.loader import supports, unknown_class
 from tasks_app.models import CanvasSet
+from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
 Errors = dict[str, list[str]]
 
@@ -38,6 +39,9 @@ def check_canvas_options(values: dict[str, Any], dataset: Dataset, version: Data
     chosen = values["tasks"] or classes
     if unknown := [name for name in chosen if name not in classes]:
         errors["tasks"].append(f"{dataset.slug} has no task class {listed(unknown)}. Choose from: {listed(classes)}.")
+        return
+    if missing := [name for name in chosen if name not in REGISTERED_TASKS]:
+        errors["tasks"].append(unknown_class(missing))
         return
     representation, model = values["representation"] or "full", values["model"]
     values |= {"tasks": chosen, "representation": representation}

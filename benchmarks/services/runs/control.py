@@ -16,10 +16,10 @@ from benchmarks.engine.execution.finishing import close_if_over, refresh_summari
 from benchmarks.engine.execution.verification import Verification, verify_prompts
 from benchmarks.models import (
     COMPLETED,
+    LOST,
     TERMINAL,
     UNSCORED,
     Dataset,
-    Outcome,
     Result,
     ResultState,
     Run,
@@ -90,7 +90,7 @@ def retry_failed(run: Run, user: Caller = None) -> int:
             raise _changed(run, "retry")
         _require_texts(run, "retry")
         errors = Result.objects.filter(run=run, state=ResultState.ERROR)
-        lost = errors.filter(outcome=Outcome.PROVIDER_ERROR) if run.rescored_from is None else errors.none()
+        lost = errors.filter(outcome__in=LOST) if run.rescored_from is None else errors.none()
         n_sent = lost.update(state=ResultState.PENDING, claimed_by=None)
         n_judged = errors.filter(outcome__in=UNSCORED).update(state=ResultState.ANSWERED, claimed_by=None)
         count = n_sent + n_judged

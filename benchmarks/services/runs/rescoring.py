@@ -20,7 +20,7 @@ from benchmarks.dataset_format.validation import validate_rubrics
 from benchmarks.engine.execution.budget import Price, mean_price, price_of
 from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.metrics.panel import judges_named
-from benchmarks.models import DatasetVersion, Outcome, Run, RunKind, Task, Transcript
+from benchmarks.models import LOST, DatasetVersion, Run, RunKind, Task, Transcript
 from benchmarks.presentation.actions import refusal
 from benchmarks.presentation.numbers import plural
 from benchmarks.run_parameters import ADAPTIVE, RUN_PARAMETERS, Decides, deciding
@@ -139,7 +139,7 @@ def start_rescoring(source: Run, data: Any, user: Caller = None) -> Run:
 def plan_rescoring(source: Run, data: Any) -> RunPlan:
     """The requests, tokens, cost and duration of judging. Raises as ``start_rescoring`` does."""
     request = _validated(source, data)
-    answers = source.results.exclude(outcome=Outcome.PROVIDER_ERROR)
+    answers = source.results.exclude(outcome__in=LOST)
     texts = answers.aggregate(question=Sum(Length("task__input")), answer=Sum(Length("transcript__actual_output")))
     tokens_in, tokens_out = (
         [round((texts[name] or 0) / per_token) for per_token in CHARACTERS_PER_TOKEN] for name in ("question", "answer")

@@ -23,7 +23,7 @@ from benchmarks.metrics.base import Item, Score
 from benchmarks.metrics.panel import judges_named
 from benchmarks.metrics.rubrics import PREFIX, Rubric, RubricMetric, stored_rubric
 from benchmarks.metrics.task_parts import RubricValues
-from benchmarks.models import Outcome, Result, Run
+from benchmarks.models import LOST, Result, Run
 from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.requests import StrictRequest, StrictText, validated_by
@@ -100,7 +100,7 @@ def try_rubric(result: Result, data: Any, user: Caller = None) -> Trial:
 def _planned(result: Result, data: Any) -> tuple[TrialPlan, RubricMetric, Item]:
     if result.run.texts_pruned:
         raise NotPossible(f"The texts of run {result.run_id} were {result.run.texts_pruned}. Choose another run.")
-    if result.outcome == Outcome.PROVIDER_ERROR or getattr(result, "transcript", None) is None:
+    if result.outcome in LOST or getattr(result, "transcript", None) is None:
         raise NotPossible("This result has no answer. Choose another result.")
     request = validated_by(TrialRequest(data=data))
     rubric = request["rubric"]
