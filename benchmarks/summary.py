@@ -120,7 +120,7 @@ class MetricNumbers(Counted):
 
     @property
     def n_no_answer(self) -> int:
-        """Results without a score because there is no answer: the endpoint or the application failed, or nothing was sent."""
+        """Results without a score without an answer: the endpoint or the application failed, or nothing was sent."""
         return self.n_provider_error + self.n_internal_error + self.n_pending + self.n_cancelled
 
     @property

@@ -20,6 +20,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn, Protocol
 
 from django.db import connections
@@ -31,6 +32,8 @@ PR_SET_PDEATHSIG = 1
 STOP_SECONDS = 15.0
 QUICK_DEATH_SECONDS = 5.0
 QUICK_DEATHS_ALLOWED = 3
+LOOK_SECONDS = 1.0
+"""How often to look for changed source files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +52,55 @@ class Optional(Protocol):
     def stop(self) -> None: ...
 
 
-def supervise(processes: Sequence[Process], optional: Sequence[Optional] = ()) -> None:
-    """Run the processes until SIGINT or SIGTERM. Raises ``SystemExit`` if one keeps exiting."""
+class Sources:
+    """The Python files of a folder, which people edit while the processes run."""
+
+    def __init__(self, folder: Path, module: str) -> None:
+        """``module`` is what the processes import of the folder."""
+        self.folder = folder
+        self.module = module
+        self._known = self._state()
+        self._due = 0.0
+
+    def changed(self) -> bool:
+        """Whether a file has changed since the last call, and the module can still be imported; if not, say why."""
+        if time.monotonic() < self._due:
+            return False
+        self._due = time.monotonic() + LOOK_SECONDS
+        if (state := self._state()) == self._known:
+            return False
+        self._known = state
+        tried = subprocess.run(
+            [sys.executable, "-c", f"import {self.module}"], capture_output=True, text=True, check=False
+        )
+        if tried.returncode:
+            reason = (tried.stderr.strip().splitlines() or ["no reason given"])[-1]
+            what = f"{self.folder.name}/ changed and cannot be loaded: {reason}. The earlier version stays in use."
+            print(what, file=sys.stderr, flush=True)
+        return not tried.returncode
+
+    def _state(self) -> dict[Path, int]:
+        state = {}
+        for path in self.folder.rglob("*.py"):
+            with contextlib.suppress(OSError):  # an editor may replace it at this moment
+                state[path] = path.stat().st_mtime_ns
+        return state
+
+
+def supervise(processes: Sequence[Process], optional: Sequence[Optional] = (), sources: Sources | None = None) -> None:
+    """Run the processes until SIGINT or SIGTERM, and restart them when a source file changes. Raises ``SystemExit`` if
+    one keeps exiting."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda _number, _frame: stop.set())
     supervised = [_Supervised(process) for process in processes]
     try:
         while not stop.wait(0.2):
+            if sources is not None and sources.changed():
+                print(f"{sources.folder.name}/ changed. Restarting.", file=sys.stderr, flush=True)
+                _stop_all(supervised)
+                for process in supervised:
+                    process.start_anew()
             for process in supervised:
                 process.keep_running()
             for each in optional:
@@ -86,11 +130,17 @@ class _Supervised:
     def __init__(self, process: Process) -> None:
         self.process = process
         self.quick_deaths = 0
+        self.may_copy = COPIES
+        self._start()
+
+    def start_anew(self) -> None:
+        """Start with the source files as they are now, which a copy of the supervisor does not have."""
+        self.may_copy = False
         self._start()
 
     def _start(self) -> None:
         self.started = self.last_seen_running = time.monotonic()
-        if self.process.copy is not None and COPIES:
+        if self.process.copy is not None and self.may_copy:
             self.running: _Copy | subprocess.Popen[bytes] = _Copy(self.process.copy)
             return
         self.running = subprocess.Popen(

@@ -40,7 +40,8 @@ h2 { margin: 40px 0 12px; font-size: 18px }
 .mark.correct::before { content: "● "; color: var(--correct) }
 .mark.partial::before { content: "◐ "; color: var(--partial) }
 .mark:is(.answered, .pending)::before { content: "○ "; color: var(--soft) }
-.mark:is(.provider_error, .internal_error, .judge_error, .metric_error, .cancelled)::before { content: "□ "; color: var(--error) }
+.mark:is(.provider_error, .internal_error, .judge_error, .metric_error, .cancelled)::before
+{ content: "□ "; color: var(--error) }
 .scroll { overflow-x: auto; margin-bottom: 12px } .scroll td { min-width: 88px }
 table { width: 100%; border-collapse: collapse }
 th, td { padding: 6px 12px 6px 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }

@@ -10,7 +10,7 @@ from benchmarks.analysis.comparisons import Compared, common_metrics, compared_r
 from benchmarks.analysis.score_table import edges_of, task_scores
 from benchmarks.management.actions import MISSED, OK, RUN_FAILED, UNDECIDED
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.models import COMPLETED, TERMINAL, Outcome, Run
+from benchmarks.models import COMPLETED, ERRORS, TERMINAL, Outcome, Run
 from benchmarks.presentation.comparisons import gate_sentence
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import n_of, number, percent, plural, points
@@ -21,7 +21,7 @@ from benchmarks.statistics.margins import LEVEL, NIGHTS, Verdict
 
 LEAST_REPEATS = 3
 """A task of which one repeat is not right can still be right in most of so many."""
-WITHOUT_VERDICT = (Outcome.PROVIDER_ERROR, Outcome.JUDGE_ERROR, Outcome.METRIC_ERROR, Outcome.CANCELLED)
+WITHOUT_VERDICT = (*ERRORS, Outcome.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,3 +55,44 @@ def test_preparations_that_fail_end_the_start(capfd: pytest.CaptureFixture[str])
         pass
     assert end.value.code == 1
     assert "the disk is full" in capfd.readouterr().err
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> supervisor.Sources:
+    monkeypatch.setattr(supervisor, "LOOK_SECONDS", 0.0)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "classes").mkdir()
+    (tmp_path / "classes" / "registered.py").write_text("A = 1\n")
+    return supervisor.Sources(tmp_path / "classes", "classes.registered")
+
+
+def test_a_source_file_that_was_added_is_noticed_once(sources: supervisor.Sources) -> None:
+    assert not sources.changed()
+    (sources.folder / "new_task.py").write_text("B = 2\n")
+    assert sources.changed()
+    assert not sources.changed()
+
+
+def test_a_source_file_that_cannot_be_imported_restarts_nothing(
+    sources: supervisor.Sources, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (sources.folder / "registered.py").write_text("from classes.absent import C\n")
+    assert not sources.changed()
+    said = capsys.readouterr().err
+    assert "No module named 'classes.absent'" in said
+    assert "The earlier version stays in use." in said
+    (sources.folder / "absent.py").write_text("C = 3\n")
+    assert sources.changed()
+
+
+def test_a_process_started_anew_is_no_copy() -> None:
+    child = supervisor._Supervised(Process("worker", ("-c", "import time; time.sleep(60)"), lambda: time.sleep(60)))
+    try:
+        child.signal(signal.SIGKILL)
+        child.running.wait()
+        child.start_anew()
+        assert not isinstance(child.running, supervisor._Copy)
+        assert child.running.poll() is None
+    finally:
+        child.signal(signal.SIGKILL)
+        child.running.wait()

@@ -38,9 +38,7 @@ class Bare(Task):
 def canvases(task: type[Task], low: int, high: int, count: int) -> list[CanvasDocument]:
     period = high - low + 1
     return [
-        build_canvas(
-            low + item % period, 5, item // period, count // period, item=(item, count), tasks={"new": task}
-        )
+        build_canvas(low + item % period, 5, item // period, count // period, item=(item, count), tasks={"new": task})
         for item in range(count)
     ]
 

@@ -57,7 +57,8 @@ def _copy(run: Run, begin: int) -> None:
     values = ", ".join([*(f"old.{quote(name)}" for name in _SAME), *(f"target.{quote(name)}" for name in _OF_TASK)])
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT COUNT(*) FROM {results} AS old WHERE run_id = %s AND position >= %s AND position < %s AND {was_lost}",
+            f"SELECT COUNT(*) FROM {results} AS old "
+            f"WHERE run_id = %s AND position >= %s AND position < %s AND {was_lost}",
             span,
         )
         (n_lost,) = cursor.fetchone()

@@ -26,7 +26,7 @@ from benchmarks.services.operations.local_model import folder, local_port
 from benchmarks.services.runs.start import start_run
 from codeforge.celery import app as celery_app
 from codeforge.local_model import LocalModelProcess
-from codeforge.supervisor import Process, meanwhile, supervise
+from codeforge.supervisor import Process, Sources, meanwhile, supervise
 
 HOST = "127.0.0.1"
 WORKER = "worker --loglevel warning --without-gossip --without-mingle --without-heartbeat"
@@ -58,7 +58,7 @@ class Command(BaseCommand):
         self.stdout.flush()
         model_port = local_port()
         optional = [] if model_port is None else [LocalModelProcess(folder(), model_port)]
-        supervise([_web(port), Process("worker", tuple(shlex.split(CELERY)), _work)], optional)
+        supervise([_web(port), Process("worker", tuple(shlex.split(CELERY)), _work)], optional, _sources())
 
     def _prepare(self) -> None:
         try:
@@ -126,6 +126,13 @@ def _check_port(port: int) -> None:
                 f"Port {port} is not available ({error.strerror}). Choose another one: `PORT=9000 make run`, or in "
                 "a package `codeforge up --port 9000`."
             ) from None
+
+
+def _sources() -> Sources | None:
+    """The task classes, which people add; those of an installed package change with the package alone."""
+    if settings.BASE_DIR != settings.SHIPPED_DIR:
+        return None
+    return Sources(settings.BASE_DIR / "tasks_app", "tasks_app.tasks.registered_tasks")
 
 
 def _web(port: int) -> Process:
