@@ -180,6 +180,9 @@ reset:  ## Delete all local state: database, results, secret key
 	@read -r -p "Delete everything in var/, results included? Type yes: " answer && [ "$$answer" = yes ]
 	rm -rf var
 
-dist: $(VENV)/installed-dev  ## Build the packages codeforge-benchmarks and codeforge-client
-	$(BIN)/uv build --wheel
-	$(BIN)/uv build --wheel --out-dir dist codeforge_client
+dist: requirements-uv.txt  ## Build the packages codeforge-benchmarks and codeforge-client; needs no other requirements
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) --only-binary :all: --target $(VENV)/uv --upgrade --require-hashes -r requirements-uv.txt
+	$(VENV)/uv/bin/uv build --wheel
+	$(VENV)/uv/bin/uv build --wheel --out-dir dist codeforge_client
+	@rm -rf $(VENV)/uv

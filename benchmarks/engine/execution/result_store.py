@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from benchmarks.engine.execution.budget import money_left, price_of
 from benchmarks.engine.execution.reply_cache import store_responses
-from benchmarks.engine.execution.scoring import FAILED, MAX_ERROR, ending_of
+from benchmarks.engine.execution.scoring import FAILED, MAX_ERROR, InternalError, ending_of
 from benchmarks.engine.execution.work_items import Answer, Judged, Question, Scored, ToJudge
 from benchmarks.engine.sql import among, update_rows, upsert_rows
 from benchmarks.metrics.base import JudgeUsage, Metric, Score, ScoreStatus
@@ -208,7 +208,7 @@ class ResultStore:
             "finished_at": timezone.now(),
         }
         if error is not None:
-            outcome = Outcome.INTERNAL_ERROR if error.kind == "internal" else Outcome.PROVIDER_ERROR
+            outcome = Outcome.INTERNAL_ERROR if isinstance(error, InternalError) else Outcome.PROVIDER_ERROR
             return row | {"outcome": outcome, "error_kind": error.kind, "error_message": error.message[:MAX_ERROR]}
         if scored.to_judge:
             # It stays claimed: this lease has the answer in memory and judges it.
