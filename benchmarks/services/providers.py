@@ -245,8 +245,9 @@ def _require_name(model: str) -> None:
         provider, name = split_model(model)
     except ValueError as error:
         raise NotPossible(str(error)) from None
-    nameless = not name and not settings.CODEFORGE.is_system(provider)
-    if nameless or len(model) > LONGEST_MODEL or not model.isprintable():
+    if not name and not settings.CODEFORGE.is_system(provider):
+        raise NotPossible(f"{model[:60]!r} is not a valid model name. Use provider/model, for example, openai/gpt-4o.")
+    if len(model) > LONGEST_MODEL or not model.isprintable():
         raise NotPossible("This is not the name of a model. Use provider/model, for example, openai/gpt-4o.")
 
 
