@@ -22,7 +22,7 @@ from benchmarks.forms.dataset_files import DatasetFileForm, UploadForm
 from benchmarks.forms.datasets import ProblemForm
 from benchmarks.forms.imports import MOST_BYTES, PresetForm, RunImportForm, TableForm
 from benchmarks.imports.registered_importers import IMPORTERS, tools
-from benchmarks.imports.table_tasks import USES
+from benchmarks.imports.table_columns import FIELDS, NAMED_ALONE
 from benchmarks.models import PushedRun
 from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.datasets import DatasetResource
@@ -145,11 +145,17 @@ class DatasetImportRequest(serializers.Serializer[Any]):
     seed = serializers.IntegerField(required=False, help_text="Of the sample of a preset")
     answer_after = serializers.CharField(required=False, help_text="Text in a table before the reference answer")
 
+    column = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text=f"What becomes of a table's column: NAME=FIELD, where FIELD is one of {', '.join(FIELDS)}",
+    )
+
     def get_fields(self) -> dict[str, Any]:
-        """The columns of a table are fields too."""
+        """Some columns have a field of their own, too."""
         columns = {
-            use: serializers.CharField(required=False, help_text=f"Name of {text}, for tables")
-            for use, text in USES.items()
+            field: serializers.CharField(required=False, help_text=f"Column of a table with {FIELDS[field].text}")
+            for field in NAMED_ALONE
         }
         return super().get_fields() | columns
 

@@ -139,7 +139,7 @@ def _rubric_name(name: str) -> str:
 
 
 def _split_name(name: str) -> str:
-    if not re.fullmatch(_SPLIT_NAME, name):
+    if not re.fullmatch(SPLIT_NAME, name):
         raise Invalid(Fault((), f"is not a split's name: use 1 to {limits.MAX_SPLIT} letters, digits, _ or -"))
     return name
 
@@ -269,11 +269,11 @@ Tag = Annotated[
     AfterValidator(_one_line),
     text("text in one line"),
 ]
-_SPLIT_NAME = rf"[A-Za-z0-9_-]{{1,{limits.MAX_SPLIT}}}"
+SPLIT_NAME = rf"[A-Za-z0-9_-]{{1,{limits.MAX_SPLIT}}}"
 SplitName = Annotated[
     str,
     AfterValidator(_split_name),
-    WithJsonSchema({"type": "string", "pattern": f"^{_SPLIT_NAME}$"}),
+    WithJsonSchema({"type": "string", "pattern": f"^{SPLIT_NAME}$"}),
     text("a split's name"),
 ]
 ToolName = Annotated[str, Field(pattern=TOOL_NAME), text("a tool's name")]

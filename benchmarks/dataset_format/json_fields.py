@@ -29,6 +29,8 @@ _FACETS = ("difficulty", "group", "n_shapes", "surface", "spread")
 """By these, runs are broken down or drawn anyway."""
 _HOLDS_NO_SCHEMAS = frozenset({"const", "default", "enum", "examples"})
 LABEL_KEY = r"[A-Za-z][A-Za-z0-9_]{0,39}"
+RESERVED_KEYS = (TAGS, *_FACETS)
+"""Keys that metadata cannot have."""
 
 
 def _walk(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
@@ -109,7 +111,7 @@ Parameters = Annotated[JsonObject, AfterValidator(_parameters), _METASCHEMA, map
 def _metadata(values: Mapping[str, object]) -> Mapping[str, object]:
     faults = []
     for key, value in values.items():
-        if not isinstance(key, str) or not re.fullmatch(LABEL_KEY, key) or key in (TAGS, *_FACETS):
+        if not isinstance(key, str) or not re.fullmatch(LABEL_KEY, key) or key in RESERVED_KEYS:
             advice = "use 1 to 40 letters, digits and _, beginning with a letter, and none of tags, " + ", ".join(
                 _FACETS
             )

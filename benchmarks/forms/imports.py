@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -23,23 +24,32 @@ from benchmarks.imports.presets import REGISTERED_PRESETS
 from benchmarks.imports.presets.base import SEED, PresetRequest
 from benchmarks.imports.registered_importers import IMPORTERS
 from benchmarks.imports.runs import ImportProblem
-from benchmarks.imports.table_tasks import USES, TableRequest, column_names
+from benchmarks.imports.table_columns import (
+    FIELDS,
+    NAMED_ALONE,
+    Column,
+    column_names,
+    example_text,
+    read_columns,
+)
+from benchmarks.imports.table_tasks import TableRequest
 from benchmarks.imports.tables import read_rows
 from benchmarks.imports.tool_rows import of_tools
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.tables import Shown
+from benchmarks.presentation.texts import cut, visible
 from benchmarks.queries.tables.datasets import PRESETS, PresetRow
 from benchmarks.services.datasets import editing
 from benchmarks.services.datasets.hub import configured_hub, read_preset, why_not_importable
-from benchmarks.services.datasets.tables import read_table
+from benchmarks.services.datasets.tables import pictures_of, read_table
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.imports import OUR_METRICS, Imported, ImportPreview, import_runs, own_metrics, preview_runs
 
 MOST_BYTES = 32 * 2**20
 """Of an uploaded file of runs. Larger files are for the command, which keeps no request waiting."""
 MOST_COLUMNS = 200
-"""That a table offers for each use."""
+"""Of a table that a page shows."""
 MOST_DECOMPRESSED = 256 * 2**20
 FETCH_S = 30.0
 """Seconds for each request to the hub, because the page waits. The command has more time, and fills the same cache."""
@@ -110,6 +120,54 @@ class RunImportForm(ProblemForm):
             )
 
 
+class ColumnChoices(forms.Widget):
+    """A table of columns, each with its first value and a choice of what it becomes, sent as ``NAME=FIELD``."""
+
+    template_name = "benchmarks/widgets/columns.html"
+    columns: Sequence[Column] = ()
+    given: Mapping[str, str] = {}
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
+        texts = data.getlist(name) if hasattr(data, "getlist") else data.get(name, [])
+        return [text for text in texts if text]
+
+    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
+        return False
+
+    def format_value(self, value: Any) -> None:
+        return None
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        context = super().get_context(name, value, attrs)
+        context["widget"]["rows"] = [self._row(column) for column in self.columns[:MOST_COLUMNS]]
+        context["widget"]["more"] = len(self.columns[MOST_COLUMNS:])
+        return context
+
+    def _row(self, column: Column) -> dict[str, Any]:
+        chosen = self.given.get(column.name)
+        detected = "Detected" if chosen or not column.field else f"Detected: {FIELDS[column.field].label}"
+        options = [(f"{column.name}={field}", use.label, field == chosen) for field, use in FIELDS.items()]
+        return {
+            "name": visible(cut(column.name, 80)),
+            "example": visible(cut(example_text(column.example), 120)),
+            "note": visible(column.note),
+            "options": [("", detected, not chosen), *options],
+        }
+
+
+class ColumnsField(forms.Field):
+    """Column → field."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False, label="What becomes of each column", widget=ColumnChoices())
+
+    def clean(self, value: Any) -> dict[str, str]:
+        try:
+            return read_columns(value)
+        except ImportProblem as problem:
+            raise forms.ValidationError(f"{problem}.") from None
+
+
 class TableForm(DatasetFileForm):
     """A table of questions and answers."""
 
@@ -131,16 +189,17 @@ class TableForm(DatasetFileForm):
         (
             "Columns",
             {
-                "fields": (*USES, "answer_after", "limit"),
-                "description": "Columns left empty are detected by the names that published datasets use.",
+                "fields": ("column", "answer_after", "limit"),
+                "description": "Columns are detected by their names and values once a table is chosen.",
             },
         ),
     )
 
     def __init__(self, data: Any = None, files: Any = None) -> None:
         super().__init__(data, files)
-        for use, text in USES.items():
-            self.fields[use] = TextField(help_text=f"Name of {text}")
+        self.fields["column"] = ColumnsField()
+        for field in NAMED_ALONE:
+            self.fields[field] = TextField()
         self.columns = ""
         self.offered = ""
         """Stands for the columns that can be chosen; the form sends it back with the next preview."""
@@ -160,37 +219,58 @@ class TableForm(DatasetFileForm):
         request = TableRequest(
             name=data["name"] or slug,
             description=data["description"] or f"Imported from the table {name}.",
-            columns={use: data[use] or None for use in USES},
             answer_after=data["answer_after"],
             limit=data["limit"],
+            pictures=pictures_of(None, preview=data_of_preview(self.data), total_s=FETCH_S),
         )
         try:
             with _on_disk(data["file"]) as path:
-                self._offer_columns(path)
-                report = read_table(path, name, request)
+                given = self._chosen_columns(path)
+                report = read_table(path, name, replace(request, columns=given))
         except NotPossible as refusal:
             self.add_error("file", refusal.message)
             return data
         self.spec, self.columns = report.spec, str(report.columns)
+        self._offer(report.columns.all, given)
         if report.problems:
             self.refuse_file([(problem, "") for problem in report.problems])
         return data
 
-    def _offer_columns(self, path: Path) -> None:
-        """Let the columns be chosen from those of the table. A table that cannot be read is reported elsewhere."""
+    def _chosen_columns(self, path: Path) -> dict[str, str]:
+        """What was chosen of the table's columns. A table that cannot be read is reported elsewhere."""
+        data = self.cleaned_data
+        given: dict[str, str] = data["column"] | {data[field]: field for field in NAMED_ALONE if data[field]}
         try:
             names = column_names(of_tools(read_rows(path)))
         except (ImportProblem, OSError):
-            return
-        choices = [("", "Detected"), *((name, name) for name in names[:MOST_COLUMNS])]
-        for use in USES:
-            self.fields[use].widget = forms.Select(choices=choices)
-        self.offered = hashlib.sha256(repr(choices).encode()).hexdigest()[:16]
+            return given
+        # Choices among the columns of another table, which was chosen before this one, are no choices.
+        sent = str(self.data.get("offered") or "").partition("-")[0]
+        if sent and sent != _hash(names):
+            given = {}
+        self._offer([Column(name, "") for name in names], given)
+        return given
+
+    def _offer(self, columns: Sequence[Column], given: Mapping[str, str]) -> None:
+        """Let what becomes of each column be chosen."""
+        widget: Any = self.fields["column"].widget
+        widget.columns, widget.given = columns, given
+        detected = [(column.name, column.field, column.note) for column in columns]
+        self.offered = f"{_hash([column.name for column in columns])}-{_hash(detected)}"
 
     @property
     def offers_the_same(self) -> bool:
         """Whether the page that was sent has these columns to choose from."""
         return bool(self.offered) and self.data.get("offered") == self.offered
+
+
+def data_of_preview(data: Any) -> bool:
+    """Whether the form was sent for a preview."""
+    return bool(data) and data.get("do") == "preview"
+
+
+def _hash(value: object) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
 
 
 class PresetForm(ProblemForm):

@@ -1,7 +1,4 @@
-"""Tables of questions and answers as datasets: assign the columns, and make each row a task.
-
-Columns are guessed from the names that published datasets use, and the guesses are reported.
-"""
+"""Tables of questions and answers as datasets: each row becomes a task, by what its columns become (``table_columns``)."""
 
 from __future__ import annotations
 
@@ -9,127 +6,40 @@ import json
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Any
 
 from benchmarks.dataset_format import limits
+from benchmarks.dataset_format.limits import MAX_ANSWERS
 from benchmarks.dataset_format.problems import Fault, Problem, format_path, quoted
 from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.dataset_format.validation import check_dataset
 from benchmarks.imports.parts import shown
+from benchmarks.imports.pictures import Pictures
 from benchmarks.imports.runs import ImportProblem
+from benchmarks.imports.table_columns import LETTERS, Columns, columns_of, metadata_fault, plain, tag_fault
 from benchmarks.imports.tables import Row
+from benchmarks.imports.tool_rows import asked, conversation
 from benchmarks.providers.clean_text import storable
 
-KNOWN: dict[str, tuple[str, ...]] = {
-    "input": ("input", "question", "prompt", "query", "instruction", "problem", "goal", "text"),
-    "expected": (
-        *("expected_output", "expected", "answer", "answerkey", "output", "completion", "response", "target", "ideal"),
-        *("solution", "reference", "ground_truth", "label", "answers"),
-    ),
-    "id": ("id", "task_id", "question_id", "qid", "uid", "key", "idx"),
-    "context": ("context", "contexts", "passage", "passages", "documents"),
-    "choices": ("choices", "options"),
-}
-"""Use → names of columns for it, the most certain first."""
-
-USES = {
-    "input": "column with the input",
-    "expected": "column with the reference answer",
-    "id": "column with an identifier",
-    "context": "column with passages to send with the input",
-    "choices": "column with a list of choices",
-}
-"""Use → label and help text."""
-
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-CHOICE_COLUMNS = ("{}", "choice_{}", "option_{}", "op{}")
-"""Names of columns with one choice each, by lower-case letter."""
 PICK_ONE = "Answer with the letter of one option."
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The column for each use. ``choices`` is one column with a list, or a column for each choice."""
-
-    input: str
-    expected: str | None = None
-    id: str | None = None
-    context: str | None = None
-    choices: tuple[str, ...] = ()
-    more_input: str | None = None
-    """What an instruction applies to; it is added after the instruction."""
-
-    def __str__(self) -> str:
-        columns = {
-            "input": " and ".join(filter(None, (self.input, self.more_input))),
-            "expected": self.expected,
-            "id": self.id or "the line number",
-            "context": self.context,
-            "choices": ", ".join(self.choices),
-        }
-        return "; ".join(f"{use}: {name}" for use, name in columns.items() if name)
-
-
-def column_names(rows: Iterable[Row]) -> list[str]:
-    """The names of the columns in the first 100 rows."""
-    return list(dict.fromkeys(name for row in islice(rows, 100) for name in row.values))
-
-
-def guessed_columns(names: Iterable[str], given: Mapping[str, str | None]) -> Columns:
-    """The ``given`` columns by use, and guesses for the others. Raises ``ImportProblem`` without an input column."""
-    names = list(names)
-    listed = ", ".join(quoted(name) for name in names[:30]) or "none"
-    by_lower = {name.lower(): name for name in reversed(names)}
-    taken = {name for name in given.values() if name is not None}
-    for use, name in given.items():
-        if name is not None and name not in names:
-            raise ImportProblem(f"column {quoted(name)} for {use} does not exist. Columns: {listed}")
-
-    def column(use: str) -> str | None:
-        known = (by_lower[name] for name in KNOWN[use] if name in by_lower)
-        return given.get(use) or next((name for name in known if name not in taken), None)
-
-    choices = column("choices")
-    # Instruction datasets have the task in "instruction", and in "input" what it applies to.
-    instructed = given.get("input") is None and {"instruction", "input"} <= by_lower.keys()
-    question = by_lower["instruction"] if instructed else column("input")
-    if question is None:
-        raise ImportProblem(f"no column is recognized as the input: name one. Columns: {listed}")
-    taken.add(question)
-    return Columns(
-        input=question,
-        expected=column("expected"),
-        id=column("id"),
-        context=column("context"),
-        choices=_choice_columns(by_lower) if choices is None else (choices,),
-        more_input=by_lower["input"] if instructed else None,
-    )
-
-
-def _choice_columns(by_lower: Mapping[str, str]) -> tuple[str, ...]:
-    for pattern in CHOICE_COLUMNS:
-        names = [pattern.format(letter) for letter in LETTERS.lower()]
-        columns = tuple(by_lower[name] for name in takewhile(by_lower.__contains__, names))
-        if len(columns) > 1:
-            return columns
-    return ()
 
 
 @dataclass(frozen=True, slots=True)
 class TableRequest:
     """What to make of a table: a dataset of its first ``limit`` rows, or of as many drawn with ``seed``.
 
-    ``columns`` has names of columns by use (``KNOWN``); missing ones are guessed. ``answer_after`` is a mark: the
-    expected output is the text after its last occurrence in the cell.
+    ``columns`` has the fields of columns (``FIELDS``) by their names; those of the others are guessed. ``answer_after``
+    is a mark: the expected output is the text after its last occurrence in the cell.
     """
 
     name: str
     description: str
-    columns: Mapping[str, str | None] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
     answer_after: str = ""
     limit: int | None = None
     seed: int | None = None
+    pictures: Pictures = field(default_factory=Pictures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +56,29 @@ def dataset_of_rows(rows: Iterable[Row], file: str, request: TableRequest) -> Ta
 
     Raises ``ImportProblem`` if the table cannot be read or has no input column.
     """
+    table = _chosen_rows(rows, request)
+    columns = columns_of(table, request.columns, paths=request.pictures.folder is not None)
+    request.pictures.fetch([row.values.get(name) for name in columns.of("image") for row in table])
+    problems: list[Problem] = []
+    tasks = []
+    for row in table:
+        try:
+            tasks.append(_task(row, columns, request))
+        except ImportProblem as problem:
+            problems.append(Problem(file, row.line, "", str(problem)))
+        except RecursionError:
+            problems.append(Problem(file, row.line, "", "the row is nested too deeply"))
+    if problems:
+        return TableReport(columns, None, tuple(problems[: limits.MAX_PROBLEMS]))
+    if (size := sum(map(_size, tasks))) > limits.MAX_NODES:
+        raise ImportProblem(
+            f"{size:,} values, and a dataset has at most {limits.MAX_NODES:,}: import fewer rows, or leave columns out"
+        )
+    spec, faults = check_dataset({"name": request.name, "description": request.description, "tasks": tasks})
+    return TableReport(columns, spec, tuple(_problem(fault, file, table) for fault in faults))
+
+
+def _chosen_rows(rows: Iterable[Row], request: TableRequest) -> list[Row]:
     most = limits.MAX_NODES // 4
     first = request.limit if request.seed is None else None
     table = list(islice(rows, most + 1 if first is None else first))
@@ -156,18 +89,17 @@ def dataset_of_rows(rows: Iterable[Row], file: str, request: TableRequest) -> Ta
         table = [table[place] for place in sorted(places)]
     if not table:
         raise ImportProblem("the table has no rows")
-    columns = guessed_columns(column_names(table), request.columns)
-    problems: list[Problem] = []
-    tasks = []
-    for row in table:
-        try:
-            tasks.append(_task(row, columns, request.answer_after))
-        except ImportProblem as problem:
-            problems.append(Problem(file, row.line, "", str(problem)))
-    if problems:
-        return TableReport(columns, None, tuple(problems[: limits.MAX_PROBLEMS]))
-    spec, faults = check_dataset({"name": request.name, "description": request.description, "tasks": tasks})
-    return TableReport(columns, spec, tuple(_problem(fault, file, table) for fault in faults))
+    return table
+
+
+def _size(value: Any) -> int:
+    """Scalars, lists and mappings in a value of the dataset's file, which bounds them."""
+    match value:
+        case Mapping():
+            return 1 + sum(1 + _size(each) for each in value.values())
+        case list() | tuple():
+            return 1 + sum(map(_size, value))
+    return 1
 
 
 def _problem(fault: Fault, file: str, rows: Sequence[Row]) -> Problem:
@@ -181,30 +113,100 @@ def _problem(fault: Fault, file: str, rows: Sequence[Row]) -> Problem:
     return Problem(file, line_of(fault.path), format_path(path), fault.message + first)
 
 
-def _task(row: Row, columns: Columns, answer_after: str) -> dict[str, Any]:
+def _task(row: Row, columns: Columns, request: TableRequest) -> dict[str, Any]:
     if row.problem:
         raise ImportProblem(row.problem)
     cells = row.values
-    question = cell_text(cells.get(columns.input), columns.input)
-    if columns.more_input and (more := cell_text(cells.get(columns.more_input), columns.more_input).strip()):
-        question = f"{question}\n\n{more}"
-    task_id = (cell_text(cells.get(columns.id), columns.id).strip() if columns.id else "") or f"row-{row.line}"
-    task: dict[str, Any] = {"id": task_id, "name": task_id, "input": question}
-    if choices := _choices(cells, columns.choices):
+    said, replied = _asked(cells, columns)
+    task_id = _text(cells, columns.first("id")).strip() or f"row-{row.line}"
+    task: dict[str, Any] = {"id": task_id, "name": _text(cells, columns.first("name")).strip() or task_id, **said}
+    if choices := _choices(cells, columns.of("choices")):
+        task |= {"expected_output": _chosen(cells, columns, choices), "choices": choices}
         options = "\n".join(f"{letter}. {text}" for letter, text in zip(LETTERS, choices, strict=False))
-        # An empty question stays empty, so that the dataset's check reports it.
-        task["input"] = f"{question}\n\n{options}\n\n{PICK_ONE}" if question.strip() else question
-        task["expected_output"] = _chosen(cells, columns, choices)
-        task["choices"] = choices
+        _append(task, f"{options}\n\n{PICK_ONE}")
     else:
-        task["expected_output"] = _expected(cells, columns.expected, answer_after)
-    if columns.context:
-        passages = cells.get(columns.context)
-        texts = [cell_text(text, columns.context) for text in (passages if isinstance(passages, list) else [passages])]
+        expected = columns.first("expected")
+        task["expected_output"] = replied if expected is None else _expected(cells, expected, request.answer_after)
+    if passages := columns.of("context"):
+        texts = [cell_text(text, name) for name in passages for text in _items(cells.get(name))]
         task["context"] = list(filter(str.strip, texts))
+    task |= _labels(cells, columns)
     if "messages" in row.task:
         del task["input"]
-    return {**task, **row.task}
+    _add_pictures(task, [url for name in columns.of("image") for url in request.pictures.of(cells.get(name), name)])
+    metadata = {**row.task.get("metadata", {}), **task.get("metadata", {})}  # type: ignore[dict-item]
+    return {**task, **row.task, **({"metadata": metadata} if metadata else {})}
+
+
+def _text(cells: Mapping[str, object], column: str | None) -> str:
+    return cell_text(cells.get(column), column) if column is not None else ""
+
+
+def _items(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else [value]
+
+
+def _asked(cells: Mapping[str, object], columns: Columns) -> tuple[dict[str, Any], str]:
+    """``input`` or ``messages``, and the reply that a conversation ends with, which is its reference."""
+    chat = columns.first("messages")
+    inputs = [(name, cells.get(name)) for name in ([chat] if chat is not None else columns.of("input"))]
+    (name, value), *more = inputs
+    given = conversation(value) if chat is not None or isinstance(value, list) else None
+    if given is None and chat is not None:
+        raise ImportProblem(f"column {quoted(name)}: expected a list of role and content, found {shown(value)}")
+    if given is not None:
+        said, reply = asked(given)
+        return said, reply
+    texts = [cell_text(value, name), *filter(str.strip, (cell_text(value, name) for name, value in more))]
+    return {"input": "\n\n".join(texts)}, ""
+
+
+def _append(task: dict[str, Any], text: str) -> None:
+    """Add a paragraph to what is asked. An empty question stays empty, so that the dataset's check reports it."""
+    if "messages" not in task:
+        task["input"] = f"{task['input']}\n\n{text}" if task["input"].strip() else task["input"]
+        return
+    *before, last = task["messages"]
+    content = last["content"]
+    joined = f"{content}\n\n{text}" if isinstance(content, str) else [*content, {"text": text}]
+    task["messages"] = [*before, {**last, "content": joined}]
+
+
+def _add_pictures(task: dict[str, Any], urls: Sequence[str]) -> None:
+    """Add pictures after the question. An empty question stays as it is, as in ``_append``."""
+    images = [{"image": url} for url in urls]
+    if not images or ("messages" not in task and not task.get("input", "").strip()):
+        return
+    if "messages" not in task:
+        task["messages"] = [{"role": "user", "content": [{"text": task.pop("input")}, *images]}]
+        return
+    *before, last = task["messages"]
+    content = last["content"]
+    parts = [{"text": content}] if isinstance(content, str) else content
+    task["messages"] = [*before, {**last, "content": [*parts, *images]}]
+
+
+def _labels(cells: Mapping[str, object], columns: Columns) -> dict[str, Any]:
+    """What the task is about: difficulty, split, tags and metadata."""
+    labels: dict[str, Any] = {}
+    for name in ("difficulty", "split"):
+        if text := _text(cells, columns.first(name)).strip():
+            labels[name] = text.lower() if name == "difficulty" else text
+    metadata, tags = {}, []
+    for name in columns.of("metadata"):
+        value = plain(cells.get(name))
+        if value in (None, "") or value != value:  # NaN
+            continue
+        if fault := metadata_fault(value):
+            raise ImportProblem(f"column {quoted(name)}: metadata cannot be {fault}. Leave the column out")
+        metadata[columns.keys[name]] = value
+    for name in columns.of("tag"):
+        for item in filter(None, map(plain, _items(cells.get(name)))):
+            if fault := tag_fault(item):
+                raise ImportProblem(f"column {quoted(name)}: tags cannot be {fault}. Leave the column out")
+            tags.append(item if isinstance(item, str) else json.dumps(item))
+    found = {"metadata": metadata, "tags": list(dict.fromkeys(tags))}
+    return labels | {name: value for name, value in found.items() if value}
 
 
 def cell_text(value: Any, column: str) -> str:
@@ -219,19 +221,22 @@ def cell_text(value: Any, column: str) -> str:
     raise ImportProblem(f"column {quoted(column)}: expected text, found {shown(value)}")
 
 
-def _expected(cells: Mapping[str, object], column: str | None, answer_after: str) -> str:
-    """The cell, or the first of several correct answers."""
-    if column is None:
-        return ""
+def _expected(cells: Mapping[str, object], column: str, answer_after: str) -> str | list[str]:
+    """The cell; a list of several accepted answers."""
     value = cells.get(column)
     if isinstance(value, dict) and isinstance(value.get("text"), list):
         value = value["text"]
-    text = cell_text(value[0] if isinstance(value, list) and value else value, column)
-    if not answer_after:
-        return text
-    _, mark, answer = text.rpartition(answer_after)
+    answers = _items(value)[:MAX_ANSWERS]
+    texts = list(dict.fromkeys(_after(cell_text(each, column), column, answer_after) for each in answers))
+    return texts if len(texts) > 1 else "".join(texts)
+
+
+def _after(text: str, column: str, mark: str) -> str:
     if not mark:
-        raise ImportProblem(f"column {quoted(column)}: {quoted(answer_after)} not found")
+        return text
+    _, found, answer = text.rpartition(mark)
+    if not found:
+        raise ImportProblem(f"column {quoted(column)}: {quoted(mark)} not found")
     return answer.strip()
 
 
@@ -261,12 +266,14 @@ def _choices(cells: Mapping[str, object], columns: Sequence[str]) -> list[str]:
 
 def _chosen(cells: Mapping[str, object], columns: Columns, choices: Sequence[str]) -> str:
     """The letter of the correct choice, which the cell gives as label, text, letter or position from 0."""
-    value = cells.get(columns.expected or "")
-    if columns.expected is None or value is None or value == "":
+    column = columns.first("expected")
+    value = None if column is None else cells.get(column)
+    if column is None or value is None or value == "":
         return ""
-    answer = cell_text(value, columns.expected).strip()
+    answer = cell_text(value, column).strip()
     # A column of choices may name them itself, as ARC does.
-    listed = cells.get(columns.choices[0]) if len(columns.choices) == 1 else None
+    lists = columns.of("choices")
+    listed = cells.get(lists[0]) if len(lists) == 1 else None
     labels = listed.get("label") if isinstance(listed, dict) else None
     for names in (list(map(str, labels)) if isinstance(labels, list) else [], choices, LETTERS[: len(choices)]):
         if list(names).count(answer) == 1:
@@ -274,6 +281,6 @@ def _chosen(cells: Mapping[str, object], columns: Columns, choices: Sequence[str
     if answer.isascii() and answer.isdecimal() and int(answer[:9]) < len(choices):
         return LETTERS[int(answer)]
     raise ImportProblem(
-        f"column {quoted(columns.expected)}: {quoted(answer)} is not one of the {len(choices)} choices: "
+        f"column {quoted(column)}: {quoted(answer)} is not one of the {len(choices)} choices: "
         "use their letter, text, or position from 0"
     )

@@ -1,8 +1,8 @@
 """Rows of datasets that other tools export, and of their traces, with the columns that a table of ours has.
 
-OpenAI evals: ``input`` with messages, ``ideal``. Phoenix: CSV with ``example_id``, ``input_…``, ``output_…``,
-``metadata_…``; JSON Lines for OpenAI evals (``messages``, ``ideal``) and for fine-tuning (``messages``). Langfuse:
-items of a dataset as CSV, JSON or JSON Lines. Traces: OTLP in JSON, with spans of the conventions for generative AI.
+Phoenix: CSV with ``example_id``, ``input_…``, ``output_…``, ``metadata_…``. Langfuse: items of a dataset as CSV, JSON or
+JSON Lines. Traces: OTLP in JSON, with spans of the conventions for generative AI. Rows of OpenAI evals and for
+fine-tuning have a conversation in a column (``conversation``), and are tables like others.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ OUTPUTS = ("output", "answer", "expected", "expected_output", "response", "text"
 MAX_LITERAL = 200_000
 """Characters of a value in Python's notation, which takes many times as much memory to read."""
 _SYSTEM_ROLES = ("system", "developer")
+_SHAREGPT = {"human": "user", "gpt": "assistant"}
 
 
 def of_tools(rows: Iterable[Row]) -> Iterator[Row]:
@@ -52,11 +53,13 @@ def of_tools(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def _row(line: int, task: dict[str, Any]) -> Row:
+    """The fields of a task that are columns of a table, with what the tool has besides (``left``), and the others."""
     columns = {name: task.pop(name, "") for name in ("id", "input")}
+    left = task.pop("left", {})
     expected = task.pop("expected_output")
     if isinstance(expected, list):
         task["expected_output"] = expected
-    return Row(line, {**columns, "expected_output": "" if isinstance(expected, list) else expected}, "", task)
+    return Row(line, {**columns, "expected_output": "" if isinstance(expected, list) else expected, **left}, "", task)
 
 
 def _converter(names: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]] | None:
@@ -66,19 +69,31 @@ def _converter(names: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Iterat
         return _langfuse_item
     if "example_id" in names and any(name.startswith("input_") for name in names):
         return _phoenix_example
-    if isinstance(names.get("messages"), list) or ("ideal" in names and isinstance(names.get("input"), list)):
-        return _openai_sample
     return None
 
 
-def _openai_sample(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A sample for OpenAI evals, or a conversation for fine-tuning, whose last message is the reference."""
-    messages = row.get("input", row.get("messages"))
-    expected = row.get("ideal")
-    if "ideal" not in row and isinstance(messages, list) and messages and _role(messages[-1]) == "assistant":
+def conversation(value: Any) -> list[Mapping[str, Any]] | None:
+    """The messages in a cell, also as JSON or Python text and in the form of ShareGPT; ``None`` if it has none."""
+    messages = _parsed(value)
+    if isinstance(messages, list) and all(isinstance(each, Mapping) and "from" in each for each in messages):
+        messages = [{"role": _SHAREGPT.get(each["from"], each["from"]), "content": each.get("value")} for each in messages]
+    if messages == [] or (isinstance(messages, list) and all(_role(message) for message in messages)):
+        return messages
+    return None
+
+
+def asked(messages: list[Mapping[str, Any]]) -> tuple[dict[str, Any], str]:
+    """``input`` or ``messages`` of a task, and the reply of the assistant at the end, which is not asked."""
+    reply = ""
+    if messages and _role(messages[-1]) == "assistant":
         *messages, last = messages
-        expected = _text_of(last.get("content"))
-    yield {**_asked(messages), "expected_output": expected if expected is not None else ""}
+        reply = _text_of(last.get("content"))
+    return _asked(messages), reply
+
+
+def ends_with_reply(value: Any) -> bool:
+    """Whether a cell has a conversation whose last message is the assistant's."""
+    return bool(messages := conversation(value)) and _role(messages[-1]) == "assistant"
 
 
 def _langfuse_item(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -91,6 +106,10 @@ def _langfuse_item(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         **_asked(given["input"]),
         "expected_output": _reference(given["expectedOutput"]),
         **_labels(given["metadata"]),
+        "left": {
+            **{name: value for name, value in row.items() if name not in (*given, "id", "status")},
+            **_not_labels(given["metadata"]),
+        },
     }
 
 
@@ -106,6 +125,14 @@ def _phoenix_example(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         **_asked(below("input_")),
         "expected_output": _reference(below("output_")),
         **_labels(below("metadata_")),
+        "left": {
+            **{
+                name: value
+                for name, value in row.items()
+                if not name.startswith(("input_", "output_", "metadata_")) and name != "example_id"
+            },
+            **_not_labels(below("metadata_")),
+        },
     }
 
 
@@ -277,19 +304,25 @@ def _labels(given: Any) -> dict[str, Any]:
     """``metadata`` and ``tags``: short texts in one line, numbers and switches, which are what tasks can have."""
     if not isinstance(given, Mapping):
         return {}
-    short = {
-        name: value
-        for name, value in given.items()
-        if isinstance(name, str)
-        and name != "tags"
-        and re.fullmatch(LABEL_KEY, name)
-        and (isinstance(value, bool | int | float) or _is_short(value))
-    }
+    short = {name: value for name, value in given.items() if _is_label(name, value)}
     tags = [tag for tag in _list(given.get("tags"), of=str) if _is_short(tag)]
     return {
         "metadata": dict(list(short.items())[: limits.MAX_LABELS]),
         "tags": list(dict.fromkeys(tags))[: limits.MAX_LABELS],
     }
+
+
+def _not_labels(given: Any) -> dict[str, Any]:
+    """What of the metadata no task can have, as columns that the import shows."""
+    if not isinstance(given, Mapping):
+        return {} if given in (None, "") else {"metadata": given}
+    return {f"metadata.{name}": value for name, value in given.items() if name != "tags" and not _is_label(name, value)}
+
+
+def _is_label(name: object, value: Any) -> bool:
+    if not isinstance(name, str) or name == "tags" or not re.fullmatch(LABEL_KEY, name):
+        return False
+    return isinstance(value, bool | int | float) or _is_short(value)
 
 
 def _is_short(value: Any) -> bool:

@@ -15,7 +15,8 @@ from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.dataset_format.validation import check_dataset
 from benchmarks.imports.parts import shown
 from benchmarks.imports.runs import ImportProblem
-from benchmarks.imports.table_tasks import LETTERS, cell_text
+from benchmarks.imports.table_columns import LETTERS
+from benchmarks.imports.table_tasks import cell_text
 from benchmarks.imports.tables import Row
 
 SEED = 1

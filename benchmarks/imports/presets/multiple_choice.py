@@ -7,7 +7,8 @@ from typing import Any
 
 from benchmarks.imports.presets.base import Cells, Preset, Task, chosen, labels, options
 from benchmarks.imports.runs import ImportProblem
-from benchmarks.imports.table_tasks import LETTERS, PICK_ONE
+from benchmarks.imports.table_columns import LETTERS
+from benchmarks.imports.table_tasks import PICK_ONE
 
 _GENERATIVE = "the model writes a letter, where the likelihood of each choice is compared"
 _STEM = """abstract_algebra anatomy astronomy college_biology college_chemistry college_computer_science

@@ -15,7 +15,8 @@ from benchmarks.dataset_format.parsing import parse_dataset
 from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.exports import parquet_file
 from benchmarks.imports.runs import ImportProblem
-from benchmarks.imports.table_tasks import TableReport, TableRequest, dataset_of_rows, guessed_columns
+from benchmarks.imports.table_tasks import TableReport, TableRequest, dataset_of_rows
+from benchmarks.imports.table_columns import columns_of
 from benchmarks.imports.tables import Row, read_rows
 
 
@@ -40,7 +41,7 @@ def test_columns_are_known_by_the_names_that_datasets_use(tmp_path: Path) -> Non
         ({"instruction": "Say hello.", "input": "", "output": "hello"}, "Say hello.", "hello"),
         ({"Input": "2 + 2?", "Target": 4.5}, "2 + 2?", "4.5"),
         ({"question": "True?", "label": True}, "True?", "true"),
-        ({"question": "Where?", "answers": {"text": ["here", "there"], "answer_start": [0, 9]}}, "Where?", "here"),
+        ({"question": "Where?", "answers": {"text": ["here", "there"], "answer_start": [0, 9]}}, "Where?", ("here", "there")),
         ({"problem": "2 + 2?"}, "2 + 2?", ""),
     ):
         (task,) = dataset(tmp_path, row).tasks
@@ -67,7 +68,7 @@ def test_multiple_choice_is_asked_with_letters(tmp_path: Path) -> None:
 
 def test_named_columns_override_guesses(tmp_path: Path) -> None:
     row = {"key": "k1", "question": "not this", "text": "Ask this", "gold": "7", "passages": ["One.", "Two."], "nr": 3}
-    (task,) = dataset(tmp_path, row, columns={"input": "text", "expected": "gold", "id": "nr"}).tasks
+    (task,) = dataset(tmp_path, row, columns={"text": "input", "gold": "expected", "nr": "id"}).tasks
     assert (task.id, task.input, task.expected_output, task.context) == ("3", "Ask this", "7", ("One.", "Two."))
 
 
@@ -166,7 +167,7 @@ def test_a_table_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 def test_a_missing_column_is_reported_with_the_existing_ones() -> None:
     with pytest.raises(ImportProblem, match=r'column "x" for input does not exist. Columns: "question", "answer"'):
-        guessed_columns(["question", "answer"], {"input": "x"})
+        columns_of([Row(1, {"question": "?", "answer": "!"})], {"x": "input"})
 
 
 def test_too_many_cells_and_an_invalid_choice_are_errors_of_their_rows(tmp_path: Path) -> None:

@@ -24,11 +24,14 @@ from benchmarks.dataset_format.spec import as_mapping
 from benchmarks.imports.hub import HubAddress
 from benchmarks.imports.presets import REGISTERED_PRESETS
 from benchmarks.imports.presets.base import SEED, Preset, PresetRequest
-from benchmarks.imports.table_tasks import KNOWN, USES, TableReport, TableRequest
+from benchmarks.imports.runs import ImportProblem
+from benchmarks.imports.table_columns import FIELDS, KNOWN, NAMED_ALONE, example_text, read_columns
+from benchmarks.imports.table_tasks import TableReport, TableRequest
 from benchmarks.management.actions import JSON, OK, action, argument, reader_of, switch, writing
 from benchmarks.management.resources import ResourceCommand
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.numbers import number, plural
+from benchmarks.presentation.texts import cut
 from benchmarks.queries.datasets import dataset_list
 from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.datasets import DatasetDetail, DatasetResource
@@ -46,7 +49,7 @@ from benchmarks.services.datasets.hub import (
     read_hub_table,
     read_preset,
 )
-from benchmarks.services.datasets.tables import free_target, import_table, write_dataset
+from benchmarks.services.datasets.tables import free_target, import_table, pictures_of, write_dataset
 from benchmarks.services.datasets.versions import mark_doubtful, spec_of
 from benchmarks.services.errors import NotPossible
 
@@ -111,9 +114,18 @@ class Command(ResourceCommand):
         argument("--name", None, "title for people (default: the slug)", default=""),
         argument("--description", None, "what the tasks are and where they come from", default=""),
         *(
-            argument(f"--{use}", "COLUMN", f"{text} (default: the first of {', '.join(KNOWN[use])})")
-            for use, text in USES.items()
+            argument(f"--{field}", "COLUMN", f"column with {FIELDS[field].text} (default: {', '.join(KNOWN[field])})")
+            for field in NAMED_ALONE
         ),
+        argument(
+            "--column",
+            "NAME=FIELD",
+            f"what the column NAME becomes: {', '.join(FIELDS)}; repeatable (default: by its name and values)",
+            action="append",
+            default=[],
+            dest="columns",
+        ),
+        switch("--preview", "show what becomes of each column, and write nothing"),
         argument("--answer-after", "TEXT", "use only the part of the expected column after TEXT", default=""),
         argument("--limit", "N", "import N rows: the first, or, with --seed and of presets, a sample", type=int),
         argument("--seed", "N", f"seed of the sample (default of presets: {SEED})", type=int),
@@ -136,12 +148,12 @@ class Command(ResourceCommand):
         file = Path(source)
         slug = options["slug"] or slugify(file.stem)
         described = options["description"] or f"Imported from the table {display_name(file, file.parent)}."
-        request = _table_request(slug, described, options)
+        request = _table_request(slug, described, options, file.parent)
         target, report = import_table(file, settings.DATASETS_DIR, slug, request, replace=options["replace"])
-        return self._print_imported(target, report, options["as_json"])
+        return self._print_imported(target, report, options)
 
     def _import_from_hub(self, address: HubAddress, options: Mapping[str, Any]) -> int:
-        own_columns = options["answer_after"] or any(options[use] for use in USES)
+        own_columns = options["answer_after"] or options["preview"] or _chosen_columns(options)
         address = replace(address, split=options["split"] or address.split)
         if not own_columns and (preset := preset_at(address)):
             return self._import_preset(preset, address.revision, {**options, "split": address.split})
@@ -149,13 +161,14 @@ class Command(ResourceCommand):
             raise NotPossible("--shots applies to presets. List them with: datasets presets")
         slug = options["slug"] or slugify(address.repository.replace("/", "-"))
         target = free_target(settings.DATASETS_DIR, slug, replace=options["replace"])
-        report = read_hub_table(address, _table_request(slug, options["description"], options), configured_hub())
-        if report.spec is not None:
+        request = _table_request(slug, options["description"], options, None)
+        report = read_hub_table(address, request, configured_hub())
+        if report.spec is not None and not options["preview"]:
             write_dataset(target, report.spec)
-        return self._print_imported(target, report, options["as_json"])
+        return self._print_imported(target, report, options)
 
     def _import_preset(self, preset: Preset, revision: str, options: Mapping[str, Any]) -> int:
-        if options["answer_after"] or any(options[use] for use in USES):
+        if options["answer_after"] or options["preview"] or _chosen_columns(options):
             raise NotPossible(f"preset:{preset.name} knows its columns: leave the options for columns out.")
         target = free_target(settings.DATASETS_DIR, options["slug"] or preset.name, replace=options["replace"])
         request = PresetRequest(
@@ -176,17 +189,29 @@ class Command(ResourceCommand):
         self.print_outcome(f"Wrote {target} with {plural(tasks, 'task')}. To import it, run: datasets sync")
         return OK
 
-    def _print_imported(self, target: Path, report: TableReport, as_json: bool) -> int:
-        problems, tasks, columns = report.problems, len(report.spec.tasks) if report.spec else 0, str(report.columns)
-        if as_json:
+    def _print_imported(self, target: Path, report: TableReport, options: Mapping[str, Any]) -> int:
+        problems, tasks = report.problems, len(report.spec.tasks) if report.spec else 0
+        columns = [
+            {"column": each.name, "field": each.field, "note": each.note, "example": example_text(each.example)}
+            for each in report.columns.all
+        ]
+        if options["as_json"]:
             row = {"file": str(target), "slug": target.stem, "columns": columns, "tasks": tasks, "problems": problems}
             self.print_json(_as_json(row))
+            return int(bool(problems))
+        if options["preview"]:
+            shown = [
+                {"column": each.name, "becomes": each.becomes, "example": cut(example_text(each.example), 60)}
+                for each in report.columns.all
+            ]
+            self.print_rows(shown, "The table has no columns.")
+            done = f"{plural(tasks, 'task')} without errors. Nothing written. Change a column with --column NAME=FIELD"
         else:
-            for line in (f"Columns: {columns}", *map(str, problems)):
-                self.stdout.write(line)
-            written = f"Wrote {target} with {plural(tasks, 'task')}. To import it, run: datasets sync"
-            failed = f"{plural(len(problems), 'error')}. No file written."
-            self.print_outcome(failed if problems else written, problems)
+            self.stdout.write(f"Columns: {report.columns}")
+            done = f"Wrote {target} with {plural(tasks, 'task')}. To import it, run: datasets sync"
+        for problem in problems:
+            self.stdout.write(str(problem))
+        self.print_outcome(f"{plural(len(problems), 'error')}. No file written." if problems else done, problems)
         return int(bool(problems))
 
     @action("List the presets of public benchmarks.", JSON)
@@ -310,15 +335,25 @@ class Command(ResourceCommand):
         return int(stale)
 
 
-def _table_request(slug: str, description: str, options: Mapping[str, Any]) -> TableRequest:
+def _table_request(slug: str, description: str, options: Mapping[str, Any], folder: Path | None) -> TableRequest:
     return TableRequest(
         name=options["name"] or slug,
         description=description,
-        columns={use: options[use] for use in USES},
+        columns=_chosen_columns(options),
         answer_after=options["answer_after"],
         limit=options["limit"],
         seed=options["seed"],
+        pictures=pictures_of(folder, preview=options["preview"]),
     )
+
+
+def _chosen_columns(options: Mapping[str, Any]) -> dict[str, str]:
+    """Column → field of ``--column`` and of the options that name one column. Raises ``NotPossible``."""
+    try:
+        chosen = read_columns(options["columns"])
+    except ImportProblem as problem:
+        raise NotPossible(f"--column: {problem}.") from None
+    return chosen | {options[field]: field for field in NAMED_ALONE if options[field]}
 
 
 def _checked(path: Path) -> Iterator[dict[str, Any]]:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from django.conf import settings
+
 from benchmarks.dataset_format import limits
 from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.dataset_format.files import SLUG, SLUG_RULE, display_name
 from benchmarks.dataset_format.spec import DatasetSpec
+from benchmarks.imports.pictures import Pictures
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.imports.table_tasks import TableReport, TableRequest, dataset_of_rows
 from benchmarks.imports.tables import read_rows
@@ -23,13 +26,14 @@ from benchmarks.services.errors import NotPossible
 def import_table(
     path: Path, directory: Path, slug: str, request: TableRequest, *, replace: bool = False
 ) -> tuple[Path, TableReport]:
-    """Write ``directory/SLUG.yaml`` with a task for each row of a table, or nothing if the table has problems.
+    """Write ``directory/SLUG.yaml`` with a task for each row of a table, or nothing if the table has problems or if it
+    is only previewed.
 
     Raises ``NotPossible`` if the table cannot be read, or if the file exists and ``replace`` is not set.
     """
     target = free_target(directory, slug, replace=replace)
     report = read_table(path, display_name(path, path.parent), request)
-    if report.spec is not None:
+    if report.spec is not None and not request.pictures.preview:
         write_dataset(target, report.spec)
     return target, report
 
@@ -73,3 +77,8 @@ def read_table(path: Path, shown: str, request: TableRequest) -> TableReport:
         raise NotPossible(f"{shown}: {problem}.") from None
     except OSError as error:
         raise NotPossible(f"Cannot read {shown}: {error.strerror}.") from None
+
+
+def pictures_of(folder: Path | None, *, preview: bool = False, total_s: float = 300.0) -> Pictures:
+    """Where the pictures of a table come from: files below ``folder``, and what the outbound rules permit."""
+    return Pictures(folder, preview, total_s, settings.OUTBOUND)
