@@ -28,7 +28,8 @@ _ENDING = re.compile(r"\.(png|jpe?g|gif|webp|bmp|tiff?|svg)(?:[?#].*)?$", re.IGN
 _URL = re.compile(r"https?://\S+", re.IGNORECASE)
 _KINDS = "PNG, JPEG, GIF or WebP"
 PLACEHOLDER = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
+    "AAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 )
 """Stands for a picture at a URL in a preview, which fetches nothing."""
 
@@ -55,7 +56,8 @@ def names_file(value: object) -> bool:
     if isinstance(value, list):
         return any(map(names_file, value))
     value = _inner(value)
-    return isinstance(value, str) and not value.startswith("data:") and not _URL.fullmatch(value) and not _decoded(value)
+    is_elsewhere = isinstance(value, str) and (value.startswith("data:") or _URL.fullmatch(value) or _decoded(value))
+    return isinstance(value, str) and not is_elsewhere
 
 
 def _inner(value: object) -> object:
@@ -171,27 +173,30 @@ async def _get(session: Any, url: str) -> bytes | str:
     import aiohttp
 
     try:
-        parts = urlsplit(url)
-        if parts.username or parts.password:
-            return "has a password in it: leave it out"
-        async with session.get(url, headers={"User-Agent": "codeforge-benchmarks"}, max_redirects=5) as response:
-            if response.status != 200:
-                return f"responded with HTTP status {response.status}"
-            body = bytearray()
-            async for chunk in response.content.iter_chunked(1 << 16):
-                body += chunk
-                if len(body) > limits.MAX_IMAGE_BYTES:
-                    return f"has more than {limits.MAX_IMAGE_BYTES:,} bytes: make it smaller"
-            return bytes(body)
+        return await _body(session, url)
     except TimeoutError:
         return "did not respond in time"
-    except (aiohttp.ClientError, ValueError) as error:
-        cause = getattr(error, "os_error", None)
+    except (aiohttp.ClientError, ValueError, NotAllowed) as error:
+        cause = getattr(error, "os_error", error)
         if isinstance(cause, NotAllowed):
             return f"is not fetched. {cause}"
         return f"cannot be reached ({printable(getattr(cause, 'strerror', None) or type(error).__name__)})"
-    except NotAllowed as error:
-        return f"is not fetched. {error}"
+
+
+async def _body(session: Any, url: str) -> bytes | str:
+    """As above. Raises what the request raises."""
+    parts = urlsplit(url)
+    if parts.username or parts.password:
+        return "has a password in it: leave it out"
+    async with session.get(url, headers={"User-Agent": "codeforge-benchmarks"}, max_redirects=5) as response:
+        if response.status != 200:
+            return f"responded with HTTP status {response.status}"
+        body = bytearray()
+        async for chunk in response.content.iter_chunked(1 << 16):
+            body += chunk
+            if len(body) > limits.MAX_IMAGE_BYTES:
+                return f"has more than {limits.MAX_IMAGE_BYTES:,} bytes: make it smaller"
+        return bytes(body)
 
 
 def _urls(value: object) -> list[str]:

@@ -168,7 +168,7 @@ class _Guess:
         self, values: Mapping[str, list[Any]], given: Mapping[str, str], *, paths: bool, of_tool: bool
     ) -> None:
         self.values, self.given, self.paths, self.of_tool = values, given, paths, of_tool
-        self.by_lower = {name.lower(): name for name in reversed(values)}
+        self.by_lower = {name.lower(): name for name in reversed(list(values))}
         self.notes: dict[str, str] = {}
         self.taken: dict[str, str] = {}
 
@@ -248,31 +248,35 @@ class _Guess:
 
     def _property(self, name: str) -> str:
         """What a column is that neither asks nor answers."""
-        values, lower = self.values[name], name.lower()
-        if self.of_tool:
-            self.notes[name] = "of the tool"
-            return UNUSED
-        if not values:
-            self.notes[name] = "empty"
-            return UNUSED
-        if all(is_picture(value, named=bool(_PICTURE_NAMES.fullmatch(name))) for value in values):
-            if self.paths or not any(map(names_file, values)):
-                return "image"
-            self.notes[name] = "paths of pictures, whose files are not with the table"
-            return UNUSED
-        if lower in KNOWN["difficulty"] and self._has("difficulty") is None:
-            if all(isinstance(value, str) and value.strip().lower() in DIFFICULTIES for value in values):
-                return "difficulty"
-        if lower in KNOWN["split"] and self._has("split") is None and _are_splits(values):
-            return "split"
-        if lower in KNOWN["tag"] and not any(map(tag_fault, values)):
-            return "tag"
-        faults = [fault for value in values if (fault := metadata_fault(value))]
-        if faults:
+        values = self.values[name]
+        is_image = bool(values) and all(is_picture(each, named=bool(_PICTURE_NAMES.fullmatch(name))) for each in values)
+        note = self._why_not(values, is_image=is_image)
+        field = UNUSED if note else "image" if is_image else self._label(name.lower(), values)
+        if not note and field == "metadata" and (faults := list(filter(None, map(metadata_fault, values)))):
             count = "" if len(faults) == len(values) else f" in {len(faults):,} of {len(values):,} rows"
-            self.notes[name] = f"{faults[0]}{count}"
-            return UNUSED
-        return "metadata"
+            field, note = UNUSED, f"{faults[0]}{count}"
+        if note:
+            self.notes[name] = note
+        return field
+
+    def _why_not(self, values: Sequence[Any], *, is_image: bool) -> str:
+        """Why a column is not used, whatever its values are; nothing if it can be."""
+        if self.of_tool:
+            return "of the tool"
+        if not values:
+            return "empty"
+        needs_files = is_image and not self.paths and any(map(names_file, values))
+        return "paths of pictures, whose files are not with the table" if needs_files else ""
+
+    def _label(self, lower: str, values: Sequence[Any]) -> str:
+        fits = {
+            "difficulty": all(isinstance(each, str) and each.strip().lower() in DIFFICULTIES for each in values),
+            "split": _are_splits(values),
+            "tag": not any(map(tag_fault, values)),
+        }
+        taken = {field for field in fits if not FIELDS[field].many and self._has(field)}
+        known = (field for field in fits if lower in KNOWN[field] and field not in taken and fits[field])
+        return next(known, "metadata")
 
 
 def _is_empty(value: object) -> bool:
@@ -288,24 +292,23 @@ def _are_splits(values: Sequence[Any]) -> bool:
 
 def metadata_fault(value: object) -> str:
     """Why a cell can be no property of a task, nothing if it can."""
-    match plain(value):
+    given, fault = plain(value), "lists or objects"
+    match given:
         case bool():
-            return ""
-        case int() as number if abs(number) >= 2**63:
-            return "numbers of more than 64 bits"
-        case float() as number if not math.isfinite(number):
-            return "infinite numbers"
-        case int() | float():
-            return ""
-        case str() as text if len(text) > limits.MAX_LABEL:
-            return f"texts of more than {limits.MAX_LABEL} characters"
-        case str() as text if NOT_IN_ONE_LINE.search(text):
-            return "texts of several lines"
-        case str() as text:
-            return "" if text.strip() and not unstorable(text) else "texts that cannot be stored"
+            fault = ""
+        case int():
+            fault = "" if abs(given) < 2**63 else "numbers of more than 64 bits"
+        case float():
+            fault = "" if math.isfinite(given) else "infinite numbers"
+        case str() if len(given) > limits.MAX_LABEL:
+            fault = f"texts of more than {limits.MAX_LABEL} characters"
+        case str() if NOT_IN_ONE_LINE.search(given):
+            fault = "texts of several lines"
+        case str():
+            fault = "" if given.strip() and not unstorable(given) else "texts that cannot be stored"
         case bytes():
-            return "bytes that are no picture"
-    return "lists or objects"
+            fault = "bytes that are no picture"
+    return fault
 
 
 def tag_fault(value: object) -> str:

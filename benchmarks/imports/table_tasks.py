@@ -1,8 +1,9 @@
-"""Tables of questions and answers as datasets: each row becomes a task, by what its columns become (``table_columns``)."""
+"""Tables of questions and answers as datasets: each row becomes a task, by what its columns become."""
 
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -195,7 +196,7 @@ def _labels(cells: Mapping[str, object], columns: Columns) -> dict[str, Any]:
     metadata, tags = {}, []
     for name in columns.of("metadata"):
         value = plain(cells.get(name))
-        if value in (None, "") or value != value:  # NaN
+        if value in (None, "") or (isinstance(value, float) and math.isnan(value)):
             continue
         if fault := metadata_fault(value):
             raise ImportProblem(f"column {quoted(name)}: metadata cannot be {fault}. Leave the column out")

@@ -1,7 +1,7 @@
 """Rows of datasets that other tools export, and of their traces, with the columns that a table of ours has.
 
-Phoenix: CSV with ``example_id``, ``input_…``, ``output_…``, ``metadata_…``. Langfuse: items of a dataset as CSV, JSON or
-JSON Lines. Traces: OTLP in JSON, with spans of the conventions for generative AI. Rows of OpenAI evals and for
+Phoenix: CSV with ``example_id``, ``input_…``, ``output_…``, ``metadata_…``. Langfuse: items of a dataset as CSV, JSON
+or JSON Lines. Traces: OTLP in JSON, with spans of the conventions for generative AI. Rows of OpenAI evals and for
 fine-tuning have a conversation in a column (``conversation``), and are tables like others.
 """
 
@@ -75,14 +75,15 @@ def _converter(names: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Iterat
 def conversation(value: Any) -> list[Mapping[str, Any]] | None:
     """The messages in a cell, also as JSON or Python text and in the form of ShareGPT; ``None`` if it has none."""
     messages = _parsed(value)
-    if isinstance(messages, list) and all(isinstance(each, Mapping) and "from" in each for each in messages):
-        messages = [{"role": _SHAREGPT.get(each["from"], each["from"]), "content": each.get("value")} for each in messages]
-    if messages == [] or (isinstance(messages, list) and all(_role(message) for message in messages)):
-        return messages
-    return None
+    if not isinstance(messages, list):
+        return None
+    if all(isinstance(each, Mapping) and isinstance(each.get("from"), str) for each in messages):
+        said = ((each["from"], each.get("value")) for each in messages)
+        messages = [{"role": _SHAREGPT.get(role, role), "content": content} for role, content in said]
+    return messages if all(_role(message) for message in messages) else None
 
 
-def asked(messages: list[Mapping[str, Any]]) -> tuple[dict[str, Any], str]:
+def asked(messages: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], str]:
     """``input`` or ``messages`` of a task, and the reply of the assistant at the end, which is not asked."""
     reply = ""
     if messages and _role(messages[-1]) == "assistant":
@@ -93,7 +94,8 @@ def asked(messages: list[Mapping[str, Any]]) -> tuple[dict[str, Any], str]:
 
 def ends_with_reply(value: Any) -> bool:
     """Whether a cell has a conversation whose last message is the assistant's."""
-    return bool(messages := conversation(value)) and _role(messages[-1]) == "assistant"
+    messages = conversation(value)
+    return messages is not None and bool(messages) and _role(messages[-1]) == "assistant"
 
 
 def _langfuse_item(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

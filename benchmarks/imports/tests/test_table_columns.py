@@ -143,7 +143,8 @@ def test_pictures_of_every_form_become_content(tmp_path: Path) -> None:
     (tmp_path / "art").mkdir()
     (tmp_path / "art/a.png").write_bytes(PNG)
     for cell in ("art/a.png", URL, {"bytes": PNG, "path": "a.png"}, {"bytes": None, "path": "art/a.png"}):
-        made = task(read([{"question": "What?", "image": cell}, {"question": "And?", "image": None}], Pictures(tmp_path)))
+        rows = [{"question": "What?", "image": cell}, {"question": "And?", "image": None}]
+        made = task(read(rows, Pictures(tmp_path)))
         assert list(made.messages) == [{"role": "user", "content": [{"text": "What?"}, {"image": URL}]}], cell
     two = task(read([{"question": "What?", "images": [URL, {"bytes": PNG, "path": None}], "image_2": URL}]))
     assert [part.get("image") for part in two.messages[0]["content"]] == [None, URL, URL, URL]
