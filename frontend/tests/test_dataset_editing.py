@@ -70,24 +70,36 @@ def test_a_preview_saves_nothing_and_shows_the_first_tasks(client: Client) -> No
 
 
 def test_the_columns_of_a_table_can_be_chosen_once_it_is_read(client: Client) -> None:
-    page = text_of(client.post("/datasets/new/table/", {**file(TABLE, "sums.csv"), "do": "preview", "id": "source"}))
-    assert '<option value="question">' in page
-    assert '<option value="source" selected>' in page
-    assert 'id="columns"' in page, "replaces the fields of text"
-    offered = re.search(r'name="offered" value="(\w+)"', page)
+    chosen = {"do": "preview", "column": "source=id"}
+    page = text_of(client.post("/datasets/new/table/", {**file(TABLE, "sums.csv"), **chosen}))
+    assert '<option value="source=id" selected>Identifier</option>' in page
+    assert '<option value="" selected>Detected: Input</option>' in page
+    assert 'id="columns"' in page, "shows the columns"
+    offered = re.search(r'name="offered" value="([\w-]+)"', page)
     assert offered
-    sent = {**file(TABLE, "sums.csv"), "do": "preview", "id": "source", "offered": offered[1]}
+    sent = {**file(TABLE, "sums.csv"), **chosen, "offered": offered[1]}
     assert 'id="columns"' not in text_of(client.post("/datasets/new/table/", sent)), "somebody may just choose another"
     sent |= file("left,right\n1,2\n", "other.csv")
     assert 'id="columns"' in text_of(client.post("/datasets/new/table/", sent))
-    client.post("/datasets/new/table/", file(TABLE, "sums.csv", id="source"))
+    client.post("/datasets/new/table/", file(TABLE, "sums.csv", column="source=id"))
     assert [(task.id, task.expected_output) for task in spec_of(current()).tasks] == [("a", "2"), ("b", "4")]
 
 
 def test_a_table_without_an_input_column_offers_its_columns(client: Client) -> None:
     page = text_of(client.post("/datasets/new/table/", file("left,right\n1,2\n", "sums.csv")))
     assert "no column is recognized as the input" in page
-    assert '<option value="left">' in page
+    assert '<option value="left=input">Input</option>' in page
+
+
+def test_a_column_that_is_not_used_is_named_with_the_reason(client: Client) -> None:
+    long = "x" * 300
+    page = text_of(
+        client.post("/datasets/new/table/", file(f"question,answer,why\n1 + 1?,2,{long}\n", "sums.csv", do="preview"))
+    )
+    assert '<option value="" selected>Detected: Not used</option>' in page
+    assert "texts of more than 100 characters" in page
+    refused = text_of(client.post("/datasets/new/table/", file(TABLE, "sums.csv", column="source=nothing")))
+    assert "use NAME=FIELD" in refused
 
 
 def test_a_dataset_starts_with_one_task_and_names_the_field_in_error(client: Client) -> None:

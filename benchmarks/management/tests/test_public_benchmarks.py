@@ -99,7 +99,10 @@ def test_a_table_of_the_hub_is_imported_by_its_columns(mirror: Mirror, settings:
     assert code == 0, output
     found = json.loads(output)
     assert (found["slug"], found["tasks"]) == ("own-set", 5)
-    assert found["columns"] == "input: question; expected: answer; id: the line number"
+    assert [(each["column"], each["field"]) for each in found["columns"]] == [
+        ("question", "input"),
+        ("answer", "expected"),
+    ]
     spec = written(settings, "own-set")
     assert spec.description.endswith("License: mit.")
     ids = [int(task.id.removeprefix("row-")) for task in spec.tasks]
