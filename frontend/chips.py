@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,11 +75,35 @@ def toggles(
     return shown
 
 
+@dataclass(frozen=True, slots=True)
+class Menu:
+    """A chip that opens the values of a filter, each a link that chooses it."""
+
+    text: str
+    is_on: bool
+    options: Sequence[Toggle]
+
+
+def menu(query: QueryDict, name: str, label: str, titles: Mapping[str, str]) -> Menu:
+    """The values that a filter can have, of which an address has one at most."""
+    chosen, options = text(query, name), []
+    for value, title in titles.items():
+        switched = _left(query, name)
+        switched[name] = value
+        options.append(Toggle(title, f"?{switched.urlencode()}", name in query and value == chosen))
+    return Menu(label, name in query, options)
+
+
 def _without(query: QueryDict, name: str) -> str:
+    return f"?{_left(query, name).urlencode()}"
+
+
+def _left(query: QueryDict, name: str) -> QueryDict:
+    """The address without a filter, at its first page."""
     left = query.copy()
-    for gone in (name, "page"):
+    for gone in (name, "page", "after", "before"):
         left.pop(gone, None)
-    return f"?{left.urlencode()}"
+    return left
 
 
 def chosen_columns(query: QueryDict, table: Table[Any]) -> dict[str, bool]:

@@ -117,11 +117,11 @@ class RequestForm(forms.Form):
 class CanvasSetForm(RequestForm):
     """A generated canvas set."""
 
-    shapes = _text("Shapes", "A number such as 7, or a range such as 3-12", placeholder="3-12")
-    count = _text("Canvases", "Total number", widget=_whole())
+    shapes = _text("Shapes", "A number such as 7, or a range")
+    count = _text("Canvases", "Each asks about six questions", widget=_whole())
     seed = _text("Seed", "The same seed generates the same set", widget=_whole())
-    tracking_steps = _text("Tracking steps", "Number of changes and swaps in a tracking question", widget=_whole())
-    name = _text("Name", "Empty: a name is generated")
+    tracking_steps = _text("Tracking steps", "Changes and swaps in a tracking question", widget=_whole())
+    name = _text("Name", "Empty: from the settings")
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,7 @@ urlpatterns = [
     path("models/<model:name>/", models.model, name="model"),
     path("datasets/<slug:slug>/charts/<str:name>.<str:form>", datasets.chart, name="dataset-chart"),
     path("canvases/", canvases.set_list, name="canvases"),
+    path("canvases/preview/", canvases.preview, name="canvas-preview"),
     path("canvases/new/", canvases.new_set, name="new-canvas-set"),
     path("canvases/<slug:slug>/", canvases.gallery, name="gallery"),
     path("canvases/<slug:slug>/audit/", canvases.audit, name="audit"),

@@ -157,7 +157,7 @@ def doubt_about(task: Task) -> Question | None:
 def runs_on(canvas_set: CanvasSet) -> QuerySet[Run]:
     """The runs of models on a set, newest first. A page shows the numbers of one of them, which are read when used."""
     runs = Run.objects.filter(OF_MODELS, dataset__canvas_set=canvas_set).order_by("-pk")
-    return runs.only("model", "kind", "import_format", "status", "representation", "few_shot", "headline")
+    return runs.only("model", "kind", "import_format", "status", "representation", "few_shot", "limit", "headline")
 
 
 def answers_of(canvas_set: CanvasSet, task: str) -> list[str]:

@@ -184,6 +184,7 @@ RULES: dict[str, Rule] = {
     "frontend:whole-text": pages(run_pk=1, pk=1, part="input"),
     "frontend:canvases": pages(),
     "frontend:new-canvas-set": writes(EDIT),
+    "frontend:canvas-preview": pages(),
     "frontend:gallery": pages(slug="none"),
     "frontend:audit": pages(slug="none"),
     "frontend:canvas": pages(slug="none", index=1),

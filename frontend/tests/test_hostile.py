@@ -64,6 +64,7 @@ NOT_READ = {
     "revoke-link": "takes a form",
     "new-calibration": "takes a form",
     "preference-action": "takes a form",
+    "canvas-preview": "shows a form's own values",
     "new-canvas-set": "takes a form",
     "judge-agreement-chart": "has numbers only",
     "calibration-action": "takes a form",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -16,7 +17,8 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import COMPLETED, Outcome, Result, Run
-from benchmarks.presentation.labels import prompt_variant
+from benchmarks.presentation.labels import prompt_variant, sentence_case
+from benchmarks.presentation.numbers import plural
 from benchmarks.queries import canvas_sets as reads
 from benchmarks.queries.live import live_state
 from benchmarks.queries.tables.canvas_sets import (
@@ -30,9 +32,10 @@ from benchmarks.queries.tables.canvas_sets import (
     class_rows,
 )
 from benchmarks.services.access import EDIT_REFUSAL, may_edit, may_launch
-from benchmarks.services.canvas_sets.control import request_canvas_set
+from benchmarks.services.canvas_sets.control import previewed_canvases, request_canvas_set
 from benchmarks.services.errors import InvalidRequest
 from frontend import params
+from frontend.chips import chips, menu
 from frontend.drawing import dark_canvas
 from frontend.forms import CanvasSetForm
 from frontend.navigation import dataset_tabs
@@ -41,9 +44,15 @@ from tasks_app.canvas import picture as canvas_picture
 from tasks_app.canvas.shapes import Shape, distinct_names
 from tasks_app.loader import STORED_DESCRIPTIONS
 from tasks_app.models import Canvas, CanvasSet, Question
+from tasks_app.tasks.task import DEFAULT_TRACKING_STEPS
 
 _DAY = 24 * 3600
 RUNS_OFFERED = 30
+DEFAULTS = {"shapes": "3-8", "count": "96", "tracking_steps": str(DEFAULT_TRACKING_STEPS)}
+PREVIEWED = 6
+"""Canvases that the form draws."""
+_CHIPS = {"n_shapes": "Shapes", "task": "Class", "answer": "Expected", "outcome": "Outcome"}
+"""Filter → what its chip says before the value."""
 SORTS = (("", "Hardest first"), ("index", "In order"))
 
 
@@ -72,7 +81,9 @@ class Card:
 def set_list(request: HttpRequest) -> HttpResponse:
     """The sets, and the form, filled from the query by the link that adds canvases to a set."""
     given = {name: request.GET[name] for name in CanvasSetForm.base_fields if name in request.GET}
-    return _list(request, CanvasSetForm(initial=given))
+    # The seed of no set yet, so that the form as it is generates a new one.
+    defaults = {**DEFAULTS, "seed": str(reads.canvas_sets().count() + 1)}
+    return _list(request, CanvasSetForm(initial=given or defaults))
 
 
 @require_POST
@@ -88,6 +99,12 @@ def new_set(request: HttpRequest) -> HttpResponse:
         return _list(request, form, status=400)
     messages.success(request, f"Generating {canvas_set.name}.", extra_tags="passing")
     return HttpResponseRedirect(reverse("frontend:gallery", args=(canvas_set.slug,)))
+
+
+@require_safe
+def preview(request: HttpRequest) -> HttpResponse:
+    """The first canvases that the settings of the form would generate, or why they generate none."""
+    return render(request, "frontend/canvases/preview.html", {"preview": _preview(CanvasSetForm(request.GET))})
 
 
 @require_safe
@@ -111,24 +128,15 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
         "live_state": live_state(),
         "set": canvas_set,
         "filters": filters,
+        **_chips(request, canvas_set, filters, runs, run, sortable),
         "page": page,
         "cards": [Card(canvas, outcomes.get(canvas.pk, ())) for canvas in page.rows],
         "run": run,
         "classes": BY_CLASS.of(class_rows(slug, run)) if run else None,
-        "sortable": sortable,
-        "sorts": SORTS,
-        "sort": "" if filters.hardest else "index",
-        "shape_counts": range(canvas_set.shapes_low, canvas_set.shapes_high + 1),
-        "tasks": canvas_set.task_classes,
         "answers": reads.answers_of(canvas_set, filters.task) if filters.task else [],
-        "runs": [
-            (each.pk, f"Run {each.pk}: {each.model}, {prompt_variant(each.representation, each.few_shot)}")
-            for each in runs
-        ],
-        "outcomes": Outcome.choices,
         "may_launch": may_launch(request.user),
         "more_url": _more_url(canvas_set) if may_edit(request.user) else "",
-        "crumbs": [("Canvas sets", reverse("frontend:canvases")), (canvas_set.name, None)],
+        "crumbs": [("Benchmarks", reverse("frontend:benchmarks")), (canvas_set.name, None)],
         **_tabs(request, canvas_set),
     }
     return render(request, "frontend/canvases/gallery.html", context)
@@ -165,6 +173,8 @@ def canvas(request: HttpRequest, slug: str, index: int) -> HttpResponse:
         ),
         "runs": runs,
         "rows": rows,
+        "doubts": Question.DOUBTS,
+        "any_examples": any(question.examples for question in questions),
         "right": [
             sum(cell is not None and cell.outcome == Outcome.CORRECT for cell in column)
             for column in zip(*(row.cells for row in rows), strict=True)
@@ -214,18 +224,60 @@ def _list(request: HttpRequest, form: CanvasSetForm, status: int = 200) -> HttpR
         "live_state": live_state(),
         "sets": CANVAS_SETS.of(reads.canvas_sets().defer("audit")),
         "form": form,
+        "preview": _preview(form),
         "may_edit": may_edit(request.user),
     }
     return render(request, "frontend/canvases/list.html", context, status=status)
 
 
+def _preview(form: CanvasSetForm) -> dict[str, Any]:
+    """Name and pictures of the set that the form asks for, or the problems with its values."""
+    given = form.data if form.is_bound else {name: form[name].value() for name in form.fields}
+    try:
+        name, drawn = previewed_canvases({key: given[key] for key in form.fields if given.get(key)}, PREVIEWED)
+    except InvalidRequest as error:
+        return {"problems": form.problems(error)}
+    # Drawn by our own code from numbers and known words.
+    pictures = [mark_safe(canvas_picture.svg(shapes, f"Canvas {index}")) for index, shapes in enumerate(drawn)]
+    return {"name": name, "pictures": pictures}
+
+
+def _chips(
+    request: HttpRequest,
+    canvas_set: CanvasSet,
+    filters: reads.GalleryFilters,
+    runs: Sequence[Run],
+    run: Run | None,
+    sortable: bool,
+) -> dict[str, Any]:
+    """The filters in force, and a menu for each that can be chosen."""
+    shapes = {str(n): plural(n, "shape") for n in range(canvas_set.shapes_low, canvas_set.shapes_high + 1)}
+    titles = {
+        "n_shapes": shapes,
+        "task": {name: sentence_case(name) for name in canvas_set.task_classes},
+        "outcome": dict(Outcome.choices) if run else {},
+    }
+    shown = [*runs, *([run] if run and run not in runs else [])]
+    answers_of = "No answers" if run is None else f"Answers of {_run_words(run)}"
+    menus = [menu(request.GET, "run", answers_of, {"": "No run", **{str(each.pk): _run_words(each) for each in shown}})]
+    menus += [menu(request.GET, name, _CHIPS[name], options) for name, options in titles.items() if options]
+    if sortable:
+        menus.append(menu(request.GET, "sort", dict(SORTS)["" if filters.hardest else "index"], dict(SORTS)))
+    return {"menus": menus, "chips": chips(request.GET, _CHIPS, titles)}
+
+
+def _run_words(run: Run) -> str:
+    return f"{run.model}, {prompt_variant(run.representation, run.few_shot)}, run {run.pk}"
+
+
 def _run_shown(request: HttpRequest, runs: Sequence[Run], of_set: QuerySet[Run]) -> Run | None:
     """The run whose answers the gallery shows: the one of ``?run=``, none if that is empty, otherwise the latest
-    completed one of a model that is no baseline."""
+    completed one on all tasks of a model that is no baseline."""
     if "run" in request.GET:
         chosen = params.whole_number(request.GET, "run") or 0
         return next((run for run in runs if run.pk == chosen), None) or of_set.filter(pk=chosen).first()
     completed = [run for run in runs if run.status in COMPLETED]
+    completed.sort(key=lambda run: run.limit is not None)  # a run of all tasks before a part of them
     return next((run for run in completed if not run.is_baseline), next(iter(completed), None))
 
 
@@ -247,7 +299,7 @@ def _more_url(canvas_set: CanvasSet) -> str:
 
 def _crumbs(canvas_set: CanvasSet, title: str) -> list[tuple[str, str | None]]:
     return [
-        ("Canvas sets", reverse("frontend:canvases")),
+        ("Benchmarks", reverse("frontend:benchmarks")),
         (canvas_set.name, reverse("frontend:gallery", args=(canvas_set.slug,))),
         (title, None),
     ]

@@ -74,6 +74,9 @@ class AuditRow:
     numbers: Mapping[str, Any]
 
 
+_NOT_AGREED = {"wrong": "wrong", "undetermined": "ambiguous", "duplicates": "duplicates", "unchecked": "not checked"}
+
+
 def audit_rows(canvas_set: CanvasSet) -> list[AuditRow]:
     return [AuditRow(canvas_set.slug, name, numbers) for name, numbers in canvas_set.audit.get("tasks", {}).items()]
 
@@ -86,28 +89,36 @@ def _scored(head: str, key: str, **layout: Any) -> Column[AuditRow]:
     return Column(head, lambda row: score(row.numbers.get(key)), "number", **layout)
 
 
+def _solver(row: AuditRow) -> Cell:
+    """Whether a second solver finds the same answers, and what is wrong with those that it does not."""
+    counts = {word: row.numbers.get(key) or 0 for key, word in _NOT_AGREED.items()}
+    others = [f"{number(count)} {word}" for word, count in counts.items() if count]
+    agrees = row.numbers.get("agrees") or 0
+    return ["Agrees with all" if agrees and not others else f"Agrees with {number(agrees)}", soft(", ".join(others))]
+
+
 def _class(row: AuditRow) -> Cell:
     return Link(sentence_case(row.name), "gallery", (row.slug,), {"task": row.name})
 
 
 AUDIT = Table[AuditRow](
-    "Guesses are scored by the task class's own scoring.",
+    "Audit by task class",
     [
         Column("Task class", _class, "name"),
         _counted("Questions", "asked"),
         _counted("Not applicable", "not_applicable"),
-        _counted("Duplicates", "duplicates"),
+        _counted("Duplicates", "duplicates", only="text"),
         _counted("Distinct answers", "distinct_answers"),
         _scored("Majority guess", "majority_score"),
         _scored("Random guess", "random_score"),
-        _counted("Solver agrees", "agrees"),
-        _counted("Wrong", "wrong"),
-        _counted("Ambiguous", "undetermined"),
-        _counted("Not checked", "unchecked"),
+        Column("Second solver", _solver, only="page"),
+        _counted("Solver agrees", "agrees", only="text"),
+        _counted("Wrong", "wrong", only="text"),
+        _counted("Ambiguous", "undetermined", only="text"),
+        _counted("Not checked", "unchecked", only="text"),
         _scored("Without the canvas", "blind_score", only="text"),
         _scored("By the examples", "examples_score", only="text"),
     ],
-    captioned=True,
 )
 """The page has a table of its own for what is reached without the canvas."""
 FAULTS = Table[Mapping[str, Any]](

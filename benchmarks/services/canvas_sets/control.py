@@ -21,7 +21,8 @@ from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.requests import StrictRequest, StrictText, validated_by
 from benchmarks.services.runs.control import delete_run
-from tasks_app.canvas.generator import GENERATOR_VERSION, MAX_SHAPES
+from tasks_app.canvas.generator import GENERATOR_VERSION, MAX_SHAPES, canvas_rng, generate_shapes
+from tasks_app.canvas.shapes import Shape
 from tasks_app.models import Canvas, CanvasSet, Question
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 from tasks_app.tasks.task import DEFAULT_TRACKING_STEPS
@@ -100,6 +101,14 @@ class CanvasSetRequest(StrictRequest):
 def canvas_set_fields(data: Any) -> dict[str, Any]:
     """The fields of the set that a request asks for. Raises ``InvalidRequest`` naming every invalid field."""
     return validated_by(CanvasSetRequest(data=data))
+
+
+def previewed_canvases(data: Any, most: int) -> tuple[str, list[tuple[Shape, ...]]]:
+    """The name of the set that a request asks for, and the shapes of its first canvases. Raises ``InvalidRequest``."""
+    canvas_set = CanvasSet(**canvas_set_fields(data))
+    places = [generation.place_of(canvas_set, index) for index in range(min(most, canvas_set.wanted))]
+    seed = canvas_set.seed or 0
+    return canvas_set.name, [generate_shapes(n, canvas_rng(seed, n, number, "shapes")) for n, number in places]
 
 
 def request_canvas_set(data: Any, user: Caller = None) -> CanvasSet:

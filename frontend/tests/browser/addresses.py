@@ -275,6 +275,7 @@ NO_PAGES = {
     "send-delivery": "accepts a form and goes to the webhook",
     "member-action": "accepts a form and goes to the member, or shows a link once",
     "schedule-action": "accepts a form and goes to the schedule",
+    "canvas-preview": "a part of the canvas sets page",
     "new-canvas-set": "accepts the form of the canvas sets page",
     "picture": "an image",
 }
