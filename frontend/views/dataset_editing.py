@@ -90,7 +90,7 @@ def new(request: HttpRequest, way: str) -> HttpResponse:
         "ways": [(each, title) for each, (title, _, _) in _NEW.items()],
         "way": way,
         "example": EXAMPLE if way == "file" else "",
-        "crumbs": [("Datasets", reverse("frontend:datasets")), ("Add dataset", None)],
+        "crumbs": [("Benchmarks", reverse("frontend:benchmarks")), ("Add dataset", None)],
     }
     return render(request, "frontend/datasets/new.html", context)
 
@@ -235,7 +235,7 @@ def copy_results(request: HttpRequest) -> HttpResponse:
         "results": results,
         "tasks": TASKS_TO_COPY.of(results),
         "n_left_out": len(numbers) - len(results),
-        "crumbs": [("Datasets", reverse("frontend:datasets")), ("Copy tasks", None)],
+        "crumbs": [("Benchmarks", reverse("frontend:benchmarks")), ("Copy tasks", None)],
     }
     return render(request, "frontend/datasets/copy_results.html", context)
 

@@ -20,6 +20,7 @@ from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import task_key
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.history import histories, latest_runs
+from benchmarks.queries.leaderboard import read_guesses, standings, whole_runs
 from benchmarks.queries.live import live_state
 from benchmarks.queries.results import same_task_elsewhere
 from benchmarks.queries.runs import RunFilters, moved_by, run_list, runs_to_rescore
@@ -32,8 +33,10 @@ from benchmarks.services.datasets.versions import spec_of
 from frontend import params
 from frontend.chart_parts import Chart
 from frontend.history import history_charts
+from frontend.large_ruler import LargeRuler, Scored
 from frontend.navigation import dataset_tabs
 from frontend.texts import Difference, difference
+from frontend.view_models import metric_row
 from frontend.views.shared import chart_response, or_404, paged, placed
 
 HEAD = {
@@ -87,7 +90,8 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         return HttpResponseRedirect(f"{url}?{request.GET.urlencode()}")
     context = _page(request, slug)
     context |= {
-        "runs": RUNS.of(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN], title="Latest runs"),
+        "runs": RUNS.where(datasets=False).of(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN], title="Latest runs"),
+        "standing": _standing(context["version"]),
         "charts": placed(_charts(context["dataset"]), "dataset-chart", slug),
         "analysis": _analysis(context["version"]),
     }
@@ -136,7 +140,7 @@ def _page(request: HttpRequest, slug: str) -> dict[str, Any]:
         "may_launch": may_launch(request.user),
         "may": _permissions(request),
         "is_written": dataset.kind == Dataset.Kind.YAML,
-        "crumbs": [("Datasets", reverse("frontend:datasets")), (dataset.name, None)],
+        "crumbs": [("Benchmarks", reverse("frontend:benchmarks")), (dataset.name, None)],
         "tabs": dataset_tabs(request, dataset),
     }
 
@@ -150,6 +154,26 @@ def _analysis(version: DatasetVersion | None) -> TaskAnalysis | None:
     if version is None or version.task_count > MOST_STATED:
         return None
     return task_analysis_if_ready(version)
+
+
+def _standing(version: DatasetVersion | None) -> dict[str, Any] | None:
+    """All models on one ruler: the setting of most of the latest runs, and how it was scored."""
+    found = standings(whole_runs(version)[0]) if version else []
+    if not found:
+        return None
+    standing = found[0]
+    read_guesses([place.run for place in standing.places])
+    ranked = [place for place in standing.places if place.numbers.mean is not None and not place.run.is_baseline]
+    scored = [
+        Scored(place.run.model_label, "", mean, place.numbers.low or 0.0, place.numbers.high or 1.0)
+        for place in ranked
+        if (mean := place.numbers.mean) is not None and 0 <= mean <= 1
+    ]
+    if not scored:
+        return None
+    guess = ranked[0].run.guess_of(standing.metric)
+    said = ", ".join(filter(None, [metric_row(standing.metric).title, standing.setting]))
+    return {"ruler": LargeRuler(scored, standing.marks, guess), "said": said}
 
 
 def _charts(dataset: Dataset) -> list[Chart]:
@@ -238,7 +262,7 @@ def _permissions(request: HttpRequest) -> dict[str, bool]:
 
 def dataset_crumbs(dataset: Dataset, title: str) -> list[tuple[str, str | None]]:
     return [
-        ("Datasets", reverse("frontend:datasets")),
+        ("Benchmarks", reverse("frontend:benchmarks")),
         (dataset.name, reverse("frontend:dataset", args=(dataset.slug,))),
         (title, None),
     ]

@@ -57,7 +57,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         "is_baseline": name.startswith("baseline/"),
         "standings": [_row(each, joined(of_each, known)) for each, of_each in zip(standings, judged, strict=True)],
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
-        "runs": RUNS.of(run_list(RunFilters(model=name))[:RUNS_SHOWN], title="Runs of the model"),
+        "runs": RUNS.where(asked=False).of(run_list(RunFilters(model=name))[:RUNS_SHOWN], title="Runs of the model"),
         "served": SERVED.of(served) if (served := served_models(model=name).get(name)) else None,
         "runs_shown": RUNS_SHOWN,
         "may_launch": may_launch(request.user),

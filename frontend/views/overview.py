@@ -57,7 +57,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     }
     notices, found = inbox(), list(experiments()[:EXPERIMENTS])
     if not latest_runs or not (found or run_reads.real_models_used() or any(each.dismiss for each in notices)):
-        shown["latest"] = RUNS.of(latest_runs[:LATEST], title="Latest runs") if latest_runs else None
+        shown["latest"] = RUNS.where(asked=False).of(latest_runs[:LATEST], title="Latest runs") if latest_runs else None
         return render(request, "frontend/overview/first_visit.html", _first_visit(request) | shown)
     now = timezone.localtime()
     spent, part_unknown = run_reads.spending(now.replace(day=1, hour=0, minute=0, second=0, microsecond=0))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from benchmarks.models import COMPLETED, PushedRun, Run
 from benchmarks.presentation import sentences
 from benchmarks.presentation.cells import (
+    Bar,
     Button,
     Cell,
     Group,
@@ -87,12 +88,21 @@ def _model(run: Run) -> Cell:
 
 
 def _dataset(run: Run) -> Cell:
+    return [Link(run.dataset.slug, "dataset", (run.dataset.slug,)), Group([_asked(run)], "soft small nowrap")]
+
+
+def _asked(run: Run) -> str:
+    """What sets a run apart from others on its dataset."""
     how = [f"v{run.version_label}"]
     if run.representation:
         how += [run.representation, *(["few-shot"] if run.few_shot else [])]
     how += [f"first {number(run.limit)}"] if run.limit else []
-    how += [run.split] if run.split else []
-    return [Link(run.dataset.slug, "dataset", (run.dataset.slug,)), Group([", ".join(how)], "soft small nowrap")]
+    return ", ".join([*how, *filter(None, [run.split])])
+
+
+def _bar(run: Run) -> Cell:
+    mean, _ = headline(run)
+    return Bar(mean) if run.status in COMPLETED and mean.mean is not None else ""
 
 
 def _score(run: Run) -> Cell:
@@ -111,7 +121,9 @@ RUNS = Table[Run](
     [
         Column("Run", _run),
         Column("Model", _model, "name"),
-        Column("Dataset", _dataset, look="anywhere wide-only"),
+        Column("Dataset", _dataset, look="anywhere wide-only", given="datasets"),
+        Column("Asked", lambda run: soft(_asked(run)), look="wide-only", only="page", given="asked"),
+        Column("0 to 1", _bar, look="wide-only", only="page"),
         Column("Score", _score, look="run-score"),
         Column("Status", lambda run: run_state(run.status, run.errors), look="wide-only"),
         Column("Progress", _progress, "number"),
