@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
+from django.utils import timezone
 
 from benchmarks.forms.datasets import ProblemForm
 from benchmarks.models import ApiToken
@@ -41,6 +42,7 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its st
     def __init__(self, *args: Any, by: Caller = None, owner: User | None = None, **options: Any) -> None:
         """``owner`` is the account of the token; without one, a field asks for an account that ``by`` may use."""
         super().__init__(*args, **options)
+        self.fields["expires_at"].help_text = f"Empty: never. In {timezone.get_default_timezone_name()}"
         self.by, self.owner = by, owner
         if owner:
             del self.fields["account"]

@@ -66,10 +66,7 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
         "title": _title(chosen),
         "chosen": chosen,
         "chosen_ids": [run.pk for run in chosen],
-        "offered": [
-            (run, reads.asked_differently(run, chosen[0]) if chosen and run.dataset_id == chosen[0].dataset_id else "")
-            for run in reads.runs_to_offer(chosen)
-        ],
+        "offered": _offered(chosen),
         "metrics": [metric_row(name) for name in metrics],
         "metric": metric,
         "most": MOST_RUNS,
@@ -96,6 +93,17 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
     else:
         context |= matrix_context(request, chosen) | {"compared": context["chosen_ids"], "metric": metric}
     return context | {"charts": placed(_charts(context), "compare-chart", query=_query(chosen, metric=metric))}
+
+
+def _offered(chosen: Sequence[Run]) -> list[tuple[Run, str]]:
+    """The runs that can be compared, those of one benchmark together, each with how it differs from the first."""
+    offered = reads.runs_to_offer(chosen)
+    place = {slug: at for at, slug in enumerate(dict.fromkeys(run.dataset.slug for run in offered))}
+    first = chosen[0] if chosen else None
+    return [
+        (run, reads.asked_differently(run, first) if first and run.dataset_id == first.dataset_id else "")
+        for run in sorted(offered, key=lambda run: place[run.dataset.slug])
+    ]
 
 
 def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:

@@ -74,11 +74,7 @@ PAIRS = difference_table("Baseline")
 def differences_from(first: Run, rows: Sequence[Compared]) -> Shown[Compared]:
     """The ``rows`` compare runs with ``first``."""
     table, name = difference_table(f"Run {first.pk}"), f"run {first.pk}"
-    family = plural(rows[0].family_size if rows else 0, "comparison")
-    caption = (
-        f"{table.title}. Difference: this run minus {name}, in points with 95% interval. "
-        f"p is Holm-adjusted for {family}: each run with {name} on every shared metric."
-    )
+    caption = f"Difference: this run minus {name}, in points with 95% interval."
     return table.of(rows, title=caption)
 
 

@@ -66,7 +66,6 @@ def new_token(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "chooses": chooses,
-        "time_zone": timezone.get_default_timezone_name(),
         "crumbs": crumbs(("API tokens", reverse("frontend:tokens")), ("New token", None)),
     }
     if form.is_valid():
