@@ -70,7 +70,9 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
             (RUN_PARAMETERS[name].label, ", ".join(value) if isinstance(value, list) else value)
             for name, value in stored.request.items()
         ],
-        "runs": RUNS.where(asked=False).of(runs().filter(pk__in=list(latest)).order_by("-pk"), title="Latest runs of the schedule"),
+        "runs": RUNS.where(asked=False).of(
+            runs().filter(pk__in=list(latest)).order_by("-pk"), title="Latest runs of the schedule"
+        ),
         "score_drops": drop_notices(list(open_score_drops().filter(scheduled_run__schedule=stored)[:MOST_SHOWN])),
         "score_drop_level": percent(LEVEL),
         "may_change": may(request.user, *CHANGE),
