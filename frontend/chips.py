@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,8 +53,7 @@ class Choice:
 def choice(query: QueryDict, name: str, label: str, options: Iterable[Any], chosen: object) -> Choice:
     """``options`` are values, or pairs of a value and its title; the chip of a choice of nothing says its label."""
     titles: dict[Any, str] = dict(each if isinstance(each, tuple) else (each, str(each)) for each in options)
-    switched, shown = query.copy(), []
-    switched.pop("page", None)
+    switched, shown = _left(query, name), []
     for value, title in titles.items():
         switched[name] = str(value)
         shown.append(Toggle(title, f"?{switched.urlencode()}", value == chosen))
@@ -73,25 +72,6 @@ def toggles(
         switched.setlist(name, [each for each in titles if (each in chosen) != (each == value)])
         shown.append(Toggle(title, f"?{switched.urlencode()}", value in chosen))
     return shown
-
-
-@dataclass(frozen=True, slots=True)
-class Menu:
-    """A chip that opens the values of a filter, each a link that chooses it."""
-
-    text: str
-    is_on: bool
-    options: Sequence[Toggle]
-
-
-def menu(query: QueryDict, name: str, label: str, titles: Mapping[str, str]) -> Menu:
-    """The values that a filter can have, of which an address has one at most."""
-    chosen, options = text(query, name), []
-    for value, title in titles.items():
-        switched = _left(query, name)
-        switched[name] = value
-        options.append(Toggle(title, f"?{switched.urlencode()}", name in query and value == chosen))
-    return Menu(label, name in query, options)
 
 
 def _without(query: QueryDict, name: str) -> str:

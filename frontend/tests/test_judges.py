@@ -62,7 +62,7 @@ def test_the_form_has_the_defaults_of_the_request(client: Client) -> None:
     fields: Any = CalibrationRequest().fields
     for name in ("questions", "repeats", "concurrency", "seed"):
         assert re.search(rf'name="{name}" value="{fields[name].default}"', html), name
-    assert "make up to 1,000 requests to the judge" in text(html)
+    assert "repeats: up to 1,000 requests" in text(html)
 
 
 def test_the_list_shows_every_status_and_is_polled_only_while_something_is_live(client: Client) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -35,7 +35,7 @@ from benchmarks.services.access import EDIT_REFUSAL, may_edit, may_launch
 from benchmarks.services.canvas_sets.control import previewed_canvases, request_canvas_set
 from benchmarks.services.errors import InvalidRequest
 from frontend import params
-from frontend.chips import chips, menu
+from frontend.chips import Choice, chips, choice
 from frontend.drawing import dark_canvas
 from frontend.forms import CanvasSetForm
 from frontend.navigation import dataset_tabs
@@ -51,8 +51,6 @@ RUNS_OFFERED = 30
 DEFAULTS = {"shapes": "3-8", "count": "96", "tracking_steps": str(DEFAULT_TRACKING_STEPS)}
 PREVIEWED = 6
 """Canvases that the form draws."""
-_CHIPS = {"n_shapes": "Shapes", "task": "Class", "answer": "Expected", "outcome": "Outcome"}
-"""Filter → what its chip says before the value."""
 SORTS = (("", "Hardest first"), ("index", "In order"))
 
 
@@ -128,7 +126,8 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
         "live_state": live_state(),
         "set": canvas_set,
         "filters": filters,
-        **_chips(request, canvas_set, filters, runs, run, sortable),
+        "choices": _choices(request.GET, canvas_set, runs, run, "index" if not filters.hardest else ""),
+        "chips": chips(request.GET, {"answer": "Expected"}, {}),
         "page": page,
         "cards": [Card(canvas, outcomes.get(canvas.pk, ())) for canvas in page.rows],
         "run": run,
@@ -242,28 +241,31 @@ def _preview(form: CanvasSetForm) -> dict[str, Any]:
     return {"name": name, "pictures": pictures}
 
 
-def _chips(
-    request: HttpRequest,
-    canvas_set: CanvasSet,
-    filters: reads.GalleryFilters,
-    runs: Sequence[Run],
-    run: Run | None,
-    sortable: bool,
-) -> dict[str, Any]:
-    """The filters in force, and a menu for each that can be chosen."""
+def _choices(query: QueryDict, canvas_set: CanvasSet, runs: Sequence[Run], run: Run | None, order: str) -> list[Choice]:
+    """The filters of a gallery; its order, if the answers of a run can make one."""
+    offered = [*runs, *([run] if run and run not in runs else [])]
     shapes = {str(n): plural(n, "shape") for n in range(canvas_set.shapes_low, canvas_set.shapes_high + 1)}
-    titles = {
-        "n_shapes": shapes,
-        "task": {name: sentence_case(name) for name in canvas_set.task_classes},
-        "outcome": dict(Outcome.choices) if run else {},
-    }
-    shown = [*runs, *([run] if run and run not in runs else [])]
-    answers_of = "No answers" if run is None else f"Answers of {_run_words(run)}"
-    menus = [menu(request.GET, "run", answers_of, {"": "No run", **{str(each.pk): _run_words(each) for each in shown}})]
-    menus += [menu(request.GET, name, _CHIPS[name], options) for name, options in titles.items() if options]
-    if sortable:
-        menus.append(menu(request.GET, "sort", dict(SORTS)["" if filters.hardest else "index"], dict(SORTS)))
-    return {"menus": menus, "chips": chips(request.GET, _CHIPS, titles)}
+    classes = {name: sentence_case(name) for name in canvas_set.task_classes}
+    choices = [
+        choice(
+            query,
+            "run",
+            "Run",
+            {"": "No run", **{str(each.pk): _run_words(each) for each in offered}}.items(),
+            str(run.pk) if run else "",
+        ),
+        choice(
+            query, "n_shapes", "Shapes", {"": "All numbers of shapes", **shapes}.items(), params.text(query, "n_shapes")
+        ),
+        choice(query, "task", "Class", {"": "All classes", **classes}.items(), params.text(query, "task")),
+    ]
+    if run is None:
+        return choices
+    outcomes = {"": "All outcomes", **dict(Outcome.choices)}
+    choices.append(choice(query, "outcome", "Outcome", outcomes.items(), params.text(query, "outcome")))
+    if canvas_set.count <= reads.MOST_SORTED:
+        choices.append(choice(query, "sort", "Order", SORTS, order))
+    return choices
 
 
 def _run_words(run: Run) -> str:

@@ -9,7 +9,7 @@ from benchmarks.analysis.comparisons import Compared
 from benchmarks.models import Run
 from benchmarks.presentation.cells import Cell, Link, Mean, Words, run_link, tag
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import MISSING, interval, p_value, plural, score, signed_points
+from benchmarks.presentation.numbers import MISSING, interval, p_value, score, signed_points
 from benchmarks.presentation.tables import Column, Shown, Table
 from benchmarks.queries.tables.runs import left_out, model_link, origin
 from benchmarks.statistics.intervals import Interval
