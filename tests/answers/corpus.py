@@ -23,8 +23,8 @@ import yaml
 
 from benchmarks.metrics.base import DeterministicMetric, Item, ScoreStatus
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
+from tasks_app.tasks.answers import Verdict, judge_phrase
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
-from tasks_app.tasks.task import Task
 
 PARTS = ("plain", "small_model", "adversarial", "development")
 CHOICES = ("London", "Paris", "Rome", "New York")
@@ -100,13 +100,19 @@ def _readable(row: Row) -> bool | None:
 def _score(reader: str, expected: str, reply: str, question: str, choices: tuple[str, ...] = CHOICES) -> float | None:
     """The score of a reply, 0 to 1; None if nothing is read in it."""
     if reader in REGISTERED_TASKS or reader == "phrase":
-        verdict = REGISTERED_TASKS.get(reader, Task).verdict(expected, reply, question)
+        read = REGISTERED_TASKS[reader].verdict if reader in REGISTERED_TASKS else _phrase
+        verdict = read(expected, reply, question)
         return None if verdict.extracted == "not enough information" else verdict.value
     metric = REGISTERED_METRICS[reader]
     assert isinstance(metric, DeterministicMetric)
     score = metric.score(Item(input=question, expected_output=expected, actual_output=reply, choices=choices))
     assert score.status in {ScoreStatus.SCORED, ScoreStatus.UNPARSABLE}, (reader, reply, score)
     return score.value if score.status is ScoreStatus.SCORED else None
+
+
+def _phrase(expected: str, reply: str, question: str) -> Verdict:
+    """The stricter reading that a task class can choose."""
+    return judge_phrase(expected, reply)
 
 
 def _rows(part: str) -> Iterator[Row]:
