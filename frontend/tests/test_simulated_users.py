@@ -32,7 +32,7 @@ def test_pages_show_the_user_its_cost_and_the_split(client: Client, endpoint: En
     assert "block my card" in answer
     assert "The simulated user ended the conversation" in answer
     assert "number 42" in page(client, f"/datasets/{dataset.slug}/tasks/{result.task_id}/")
-    assert "<dt>Split test</dt>" in page(client, f"/datasets/{dataset.slug}/")
+    assert "split test: 1" in page(client, f"/datasets/{dataset.slug}/")
 
 
 def test_a_task_with_a_simulated_user_is_edited_on_the_page(admin_client: Client, endpoint: Endpoint) -> None:
