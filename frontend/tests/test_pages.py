@@ -795,3 +795,12 @@ def test_without_permission_there_is_no_launch_form_and_no_action(client: Client
     assert "You do not have permission to start runs." in page(client, "/runs/new/", 403)
     assert client.post(f"/runs/{run.pk}/do/delete/").status_code == 403
     assert Run.objects.filter(pk=run.pk).exists()
+
+
+def test_a_first_visitor_sees_that_the_judge_has_no_key_and_how_many_datasets_there_are(client: Client) -> None:
+    for number in range(14):
+        make_dataset(1, slug=f"set-{number:02}")
+    text = " ".join(page(client, "/").split("Ready to use")[1].split())
+    assert "set-11 and 2 more" in text
+    judge = text.split("<dt>Judge</dt>")[1]
+    assert "No key" in judge.split("</dd>")[0]

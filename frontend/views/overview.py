@@ -41,6 +41,8 @@ from frontend.views.live import live_read
 from frontend.views.shared import require_launch
 
 LATEST, LIVE, RANKED, EXPERIMENTS = 6, 6, 200, 5
+DATASETS = 12
+"""Named on the first visit."""
 UNFOLDED = 5
 """Notices that are shown at once."""
 STARTER_MODELS = ("baseline/random", "baseline/majority")
@@ -89,13 +91,16 @@ def _first_visit(request: HttpRequest) -> dict[str, object]:
             plan = plan_experiment(starter)
         except InvalidRequest:  # what is stored cannot be asked, such as a canvas set without questions
             starter = None
+    datasets, providers, judge = dataset_reads.runnable_datasets(), provider_rows(), settings.CODEFORGE.judge.model
     return _connection(request) | {
-        "datasets": dataset_reads.runnable_datasets(),
+        "datasets": datasets[:DATASETS],
+        "more_datasets": len(datasets[DATASETS:]),
         "starter": starter,
         "plan": plan,
-        "providers": provider_rows(),
+        "providers": providers,
         "workers": [worker for worker in operations.workers() if worker.alive],
-        "judge": settings.CODEFORGE.judge.model,
+        "judge": judge,
+        "judge_status": next((row.status for row in providers if judge and row.name == judge.partition("/")[0]), ""),
         "may_edit": may_edit(request.user),
         "has_run": models.Run.objects.filter(models.OF_MODELS, status__in=models.COMPLETED).exists(),
         "has_own_dataset": dataset_reads.has_own_datasets(),
