@@ -10,6 +10,7 @@ import pytest
 from benchmarks.metrics.answer_relevancy import AnswerRelevancy
 from benchmarks.metrics.base import JudgeAnswer, ScoreStatus
 from benchmarks.metrics.contextual_precision import ContextualPrecision
+from benchmarks.metrics.contextual_recall import ContextualRecall
 from benchmarks.metrics.correctness import Correctness
 from benchmarks.metrics.faithfulness import Faithfulness
 from benchmarks.metrics.tests.factories import ScriptedJudge, item, tool_call
@@ -186,6 +187,33 @@ async def test_contextual_precision_is_the_average_precision_of_the_passages():
         assert score.value == pytest.approx(value), words
         assert all(text in judge.prompts[0] for text in (*PASSAGES, "330 m", "How high?"))
         assert "unused" not in judge.prompts[0]
+
+
+async def test_contextual_recall_is_the_share_of_sentences_that_the_passages_support():
+    for words, value in ((("yes", "yes", "no"), 2 / 3), (("yes",), 1.0), (("no", "no"), 0.0)):
+        judge = ScriptedJudge([verdicts(*words)])
+        score = await ContextualRecall().judge(item("unused", "330 m", input="How high?", context=PASSAGES), judge)
+        assert score.value == pytest.approx(value), words
+        assert all(text in judge.prompts[0] for text in (*PASSAGES, "330 m"))
+        assert "unused" not in judge.prompts[0]
+    score = await ContextualRecall().judge(item("x", "330 m", context=PASSAGES), ScriptedJudge([verdicts()] * 2))
+    assert score.status is ScoreStatus.JUDGE_ERROR
+
+
+async def test_what_a_system_retrieved_is_judged_instead_of_the_context():
+    retrieved = item("330 m", "330 m", context=PASSAGES, retrieved=("A looked-up passage.",))
+    judge = ScriptedJudge([verdicts("yes")])
+    assert (await ContextualPrecision().judge(retrieved, judge)).value == 1.0
+    assert "A looked-up passage." in judge.prompts[0]
+    assert not any(text in judge.prompts[0] for text in PASSAGES)
+
+
+async def test_a_system_that_retrieved_nothing_scores_0_and_costs_no_judge_call():
+    for metric in (Faithfulness(), ContextualPrecision(), ContextualRecall()):
+        nothing = item("330 m", "330 m", retrieved=())
+        assert metric.applies_to(nothing), metric.name
+        score = await metric.judge(nothing, ScriptedJudge([]))
+        assert (score.value, score.reason) == (0.0, "The system retrieved nothing."), metric.name
 
 
 async def test_an_empty_answer_scores_0_and_costs_no_judge_call():
