@@ -250,7 +250,7 @@ class _Guess:
         """What a column is that neither asks nor answers."""
         values = self.values[name]
         is_image = bool(values) and all(is_picture(each, named=bool(_PICTURE_NAMES.fullmatch(name))) for each in values)
-        note = self._why_not(values, is_image=is_image)
+        note = self._why_not(values, is_image=is_image) if name.strip() else "it has no name"
         field = UNUSED if note else "image" if is_image else self._label(name.lower(), values)
         if not note and field == "metadata" and (faults := list(filter(None, map(metadata_fault, values)))):
             count = "" if len(faults) == len(values) else f" in {len(faults):,} of {len(values):,} rows"

@@ -61,6 +61,12 @@ def test_a_column_that_no_field_holds_is_named_with_the_reason() -> None:
     )
 
 
+def test_a_column_without_a_name_such_as_an_index_of_pandas_is_not_used() -> None:
+    report = read([{"": 0, "question": "?", "subject": "law"}])
+    assert task(report).metadata == {"subject": "law"}
+    assert report.columns.all[0].becomes == "Not used: it has no name"
+
+
 def test_a_column_that_begins_late_is_not_lost() -> None:
     rows = [{"question": str(n)} for n in range(150)] + [{"question": "last", "topic": "sea"}]
     assert task(read(rows), 150).metadata == {"topic": "sea"}
