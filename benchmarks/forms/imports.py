@@ -221,7 +221,7 @@ class TableForm(DatasetFileForm):
             description=data["description"] or f"Imported from the table {name}.",
             answer_after=data["answer_after"],
             limit=data["limit"],
-            pictures=pictures_of(None, preview=data_of_preview(self.data), total_s=FETCH_S),
+            pictures=pictures_of(None, preview=_is_preview(self.data), total_s=FETCH_S),
         )
         try:
             with _on_disk(data["file"]) as path:
@@ -264,7 +264,7 @@ class TableForm(DatasetFileForm):
         return bool(self.offered) and self.data.get("offered") == self.offered
 
 
-def data_of_preview(data: Any) -> bool:
+def _is_preview(data: Any) -> bool:
     """Whether the form was sent for a preview."""
     return bool(data) and data.get("do") == "preview"
 

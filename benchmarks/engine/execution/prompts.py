@@ -85,8 +85,7 @@ class PromptBuilder:
             return replace(self._with_tools(conversation(self.run, task.messages), task), user=task.user)
         passages = "\n\n".join(f"[{number}] {passage}" for number, passage in enumerate(task.context, 1))
         messages = _messages(self.run.parameters.get("system_prompt"), user_text(self.run, task.input, passages))
-        own_text = user_text(self.run, task.input) if passages else ""
-        return replace(self._with_tools(messages, task), user=task.user, own_text=own_text)
+        return replace(self._with_tools(messages, task), user=task.user)
 
     def _with_tools(self, messages: tuple[Message, ...], task: Task) -> Prompt:
         tools = tuple(self._tools(task))
@@ -116,20 +115,22 @@ class PromptBuilder:
 
     def _question(self, result: Result) -> Question:
         task = result.task
-        prompt = self.prompt(task)
         return Question(
             result_id=result.pk,
             repeat=result.repeat,
             seed=self.run.seed_of(result.repeat),
-            prompt=prompt,
-            asked=self._asked(task, prompt) if self._is_system else None,
+            prompt=self.prompt(task),
+            asked=self._asked(task) if self._is_system else None,
             item=self.item(task),
             tool_results={**self.version.tool_results, **task.tool_results},
             baseline=self._baseline.context(task, result.repeat) if self._baseline else None,
         )
 
-    def _asked(self, task: Task, prompt: Prompt) -> AskedTask:
-        return AskedTask(task.task_id, prompt.own_text, tuple(task.context), task.value_of("metadata") or {})
+    def _asked(self, task: Task) -> AskedTask:
+        # Only the prompt of a single input has passages before the text.
+        has_passages = task.context and not (task.question_id or task.turns or task.messages)
+        own_text = user_text(self.run, task.input) if has_passages else ""
+        return AskedTask(task.task_id, own_text, tuple(task.context), task.value_of("metadata") or {})
 
     def _tools(self, task: Task) -> Sequence[Tool]:
         """The task's own tools, else the dataset's, else schemas inferred from the expected calls."""

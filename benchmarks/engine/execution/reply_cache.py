@@ -45,7 +45,7 @@ def _reply(stored: Mapping[str, Any]) -> ChatReply:
     )
 
 
-def key_of(run: Run, question: Question, endpoint: str | None) -> str:
+def key_of(run: Run, question: Question, endpoint: object) -> str:
     """SHA-256 over model, endpoint, messages, parameters, tools and repeat, and the configuration of a system."""
     sent = {
         "model": run.model,
@@ -54,9 +54,8 @@ def key_of(run: Run, question: Question, endpoint: str | None) -> str:
         "prompt": question.prompt.hash(),
         "repeat": question.repeat,
     }
-    if question.asked is not None:  # what a system is told beside the messages, and how
+    if question.asked is not None:  # what a system is told beside the messages
         sent["asked"] = asdict(question.asked)
-        sent["system"] = settings.CODEFORGE.providers[run.model.partition("/")[0]].model_dump(mode="json")
     return _hash(sent)
 
 
@@ -112,8 +111,12 @@ def _is_verdict(text: str, schema: Mapping[str, object] | None) -> bool:
     return Draft202012Validator(schema).is_valid(verdict)
 
 
-def _endpoint(model: str) -> str | None:
-    return address_of(model.partition("/")[0]).base_url
+def _endpoint(model: str) -> object:
+    """Where a model is asked; of a system also how, which is all of its configuration."""
+    provider = model.partition("/")[0]
+    if settings.CODEFORGE.is_system(model):
+        return settings.CODEFORGE.providers[provider].model_dump(mode="json")
+    return address_of(provider).base_url
 
 
 def _hash(sent: Mapping[str, object]) -> str:

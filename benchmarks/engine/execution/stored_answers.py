@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from django.db import connection, transaction
 from django.db.models import F, Max
 
+from benchmarks.engine.execution.result_store import TRANSCRIPT
 from benchmarks.models import LOST, Result, ResultState, Run, Task, Transcript
 
 BATCH = 2_000
@@ -18,19 +19,6 @@ _SAME = (
     *("response_fingerprint", "finished_at"),
 )
 _OF_TASK = ("difficulty", "group", "n_shapes")
-_TEXTS = (
-    *(
-        "messages",
-        "picture",
-        "actual_output",
-        "reasoning",
-        "tool_calls",
-        "retrieved",
-        "attempts",
-        "notes",
-        "prompt_hash",
-    ),
-)
 
 
 def batches_of_answers(run: Run) -> Iterator[Callable[[], None]]:
@@ -83,8 +71,8 @@ def _copy(run: Run, begin: int) -> None:
         if added := cursor.rowcount:
             ended = {"done": F("done") + n_lost, "errors": F("errors") + n_lost}
             Run.objects.filter(pk=run.pk).update(total=F("total") + added, **ended)
-        texts = ", ".join(quote(name) for name in _TEXTS)
-        of_old = ", ".join(f"text.{quote(name)}" for name in _TEXTS)
+        texts = ", ".join(quote(name) for name in TRANSCRIPT)
+        of_old = ", ".join(f"text.{quote(name)}" for name in TRANSCRIPT)
         cursor.execute(
             f"INSERT INTO {transcripts} (result_id, {texts}) SELECT new.id, {of_old} "
             f"FROM {results} AS old JOIN {transcripts} AS text ON text.result_id = old.id "

@@ -32,8 +32,6 @@ class Prompt:
     turns: tuple[Message, ...] = ()
     user: Mapping[str, Any] | None = None
     """The simulated user, whose messages follow the answers in place of ``turns``."""
-    own_text: str = ""
-    """The user's text without the passages that stand before it, for systems that take them apart."""
 
     @property
     def most_turns(self) -> int:
