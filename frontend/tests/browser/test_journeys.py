@@ -313,7 +313,8 @@ def test_a_run_on_a_benchmark_starts_in_two_clicks(tab: Tab, new_tab: NewTab, si
     page.get_by_role("link", name="Start run on reasoning").click()
     page.get_by_role("button", name=start).click()
     page.wait_for_url(re.compile(r"/(runs|experiments)/\d+/$"))
-    page = new_tab(site, java_script_enabled=False).open("/benchmarks/")
+    page = new_tab(site, java_script_enabled=False).page
+    page.goto(site.url("/benchmarks/"))
     page.get_by_role("link", name="Start run on reasoning").click()
     page.wait_for_url("**/runs/new/?dataset=reasoning")
     page.get_by_role("button", name=start).wait_for()
