@@ -1,7 +1,7 @@
 """What is stored: datasets and their versions, runs, results and scores, schedules, workers, messages, access."""
 
 from benchmarks.models.access import ApiToken, AuditEntry, IdempotencyKey, SavedView, ShareLink
-from benchmarks.models.datasets import HIDDEN_KINDS, Dataset, DatasetFile, DatasetVersion, Task
+from benchmarks.models.datasets import EXAMPLE_SET, HIDDEN_KINDS, Dataset, DatasetFile, DatasetVersion, Task
 from benchmarks.models.experiments import Experiment
 from benchmarks.models.imports import PushedResult, PushedRun
 from benchmarks.models.operations import (
@@ -27,7 +27,17 @@ from benchmarks.models.results import (
     Transcript,
 )
 from benchmarks.models.reviews import Flag, Label, ReviewItem, ReviewQueue
-from benchmarks.models.run_parts import ACTIVE, COMPLETED, LIVE, OF_MODELS, STOPPED, TERMINAL, RunKind, RunStatus
+from benchmarks.models.run_parts import (
+    ACTIVE,
+    COMPLETED,
+    FIRST_START,
+    LIVE,
+    OF_MODELS,
+    STOPPED,
+    TERMINAL,
+    RunKind,
+    RunStatus,
+)
 from benchmarks.models.runs import Run
 from benchmarks.models.schedules import Schedule, ScheduledRun, ScoreDrop
 from benchmarks.models.webhooks import Webhook, WebhookDelivery
@@ -36,6 +46,8 @@ __all__ = [
     "ACTIVE",
     "COMPLETED",
     "ERRORS",
+    "EXAMPLE_SET",
+    "FIRST_START",
     "HIDDEN_KINDS",
     "LIVE",
     "LOST",

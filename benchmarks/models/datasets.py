@@ -14,6 +14,9 @@ from tasks_app.models import CanvasSet, Question
 HIDDEN_KINDS = ("calibration", "preference")
 """Kinds of datasets that hold stored answers for judges, which no list shows."""
 
+EXAMPLE_SET = "example-canvases"
+"""Slug of the canvas set that the first start generates."""
+
 
 class Dataset(models.Model):
     """A named, versioned set of tasks. ``current_version`` has the tasks; runs keep the version they used."""

@@ -53,6 +53,8 @@ class RunKind(models.TextChoices):
 
 OF_MODELS = ~models.Q(kind__in=(RunKind.CALIBRATION, RunKind.PREFERENCE, RunKind.TRIAL))
 """Runs that measure a model. Trials do not; the others replay stored answers for a judge, in lists of their own."""
+FIRST_START = "first start"
+"""The tag of the runs that the first start queues by itself, so that nobody takes them for those of a person."""
 
 
 class RunRequest(models.Model):

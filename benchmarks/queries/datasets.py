@@ -11,7 +11,7 @@ from django.db.models.functions import Concat, Left
 
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.work_items import Prompt
-from benchmarks.models import HIDDEN_KINDS, Dataset, DatasetFile, DatasetVersion, Run, RunKind, Task
+from benchmarks.models import EXAMPLE_SET, HIDDEN_KINDS, Dataset, DatasetFile, DatasetVersion, Run, RunKind, Task
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page, window_page
 from tasks_app.loader import REPRESENTATIONS
 
@@ -93,10 +93,11 @@ SHIPPED = frozenset(
 
 
 def has_own_datasets() -> bool:
-    """Whether a dataset or canvas set was made here, or a file was put beside those that are shipped."""
+    """Whether somebody made a dataset or canvas set here, or put a file beside those that are shipped."""
     elsewhere = (DatasetVersion.Origin.FILE, DatasetVersion.Origin.IMPORTED)
+    made = DatasetVersion.objects.exclude(origin__in=elsewhere).exclude(dataset__slug=EXAMPLE_SET)
     files = DatasetFile.objects.filter(dataset__isnull=False).exclude(path__in=[f"{name}.yaml" for name in SHIPPED])
-    return DatasetVersion.objects.exclude(origin__in=elsewhere).exists() or files.exists()
+    return made.exists() or files.exists()
 
 
 def recently_run_datasets(text: str = "") -> QuerySet[Dataset]:

@@ -34,6 +34,7 @@ from django.utils import timezone
 from benchmarks.asking import key_of
 from benchmarks.models import (
     COMPLETED,
+    FIRST_START,
     OF_MODELS,
     STOPPED,
     DatasetVersion,
@@ -299,6 +300,12 @@ def models_used(*, external: bool = True) -> list[str]:
 def real_models_used() -> bool:
     """Whether any run from here asked a model other than a baseline."""
     return Run.objects.filter(import_format="").exclude(model__startswith="baseline/").exists()
+
+
+def person_completed_a_run() -> bool:
+    """Whether a run that measures a model completed, other than those that the first start queued by itself."""
+    of_people = ~Q(HasTag("tags", Value(FIRST_START)))
+    return Run.objects.filter(OF_MODELS, of_people, status__in=COMPLETED).exists()
 
 
 def moved_by(old: DatasetVersion, new: DatasetVersion, most: int) -> list[tuple[Run, Run | None]]:

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from benchmarks.models import DatasetFile, DatasetVersion, ModelTest, Run
+from benchmarks.models import FIRST_START, DatasetFile, DatasetVersion, ModelTest, Run
 from benchmarks.queries.models import models_used, served_models
 from benchmarks.queries.providers import provider_rows
 from benchmarks.services.access import assign_group
@@ -198,6 +198,9 @@ def test_the_first_visit_ticks_what_is_done(client: Client, live: LoopbackServer
     assert "<h2>Providers</h2>" not in html
     assert "(done)" not in html
     assert "No provider has answered yet" in html
+    first = make_scored_run(dataset, (1.0, 0.0, 0.0), model="baseline/random")
+    Run.objects.filter(pk=first.pk).update(tags=[FIRST_START])
+    assert "(done)" not in page(client, "/"), "nobody started that run"
     make_scored_run(dataset, (1.0, 0.0, 0.0), model="baseline/random")
     check_providers(["live"])
     file = DatasetFile.objects.create(

@@ -59,7 +59,8 @@ def overview(request: HttpRequest) -> HttpResponse:
     }
     notices, found = inbox(), list(experiments()[:EXPERIMENTS])
     if not latest_runs or not (found or run_reads.real_models_used() or any(each.dismiss for each in notices)):
-        shown["latest"] = RUNS.where(asked=False).of(latest_runs[:LATEST], title="Latest runs") if latest_runs else None
+        table = RUNS.where(asked=False, cost=False)  # baselines cost nothing
+        shown["latest"] = table.of(latest_runs[:LATEST], title="Latest runs") if latest_runs else None
         return render(request, "frontend/overview/first_visit.html", _first_visit(request) | shown)
     now = timezone.localtime()
     spent, part_unknown = run_reads.spending(now.replace(day=1, hour=0, minute=0, second=0, microsecond=0))
@@ -97,12 +98,13 @@ def _first_visit(request: HttpRequest) -> dict[str, object]:
         "more_datasets": len(datasets[DATASETS:]),
         "starter": starter,
         "plan": plan,
+        "starter_is_free": bool(starter) and all(model.startswith("baseline/") for model in starter["models"]),
         "providers": providers,
         "workers": [worker for worker in operations.workers() if worker.alive],
         "judge": judge,
         "judge_status": next((row.status for row in providers if judge and row.name == judge.partition("/")[0]), ""),
         "may_edit": may_edit(request.user),
-        "has_run": models.Run.objects.filter(models.OF_MODELS, status__in=models.COMPLETED).exists(),
+        "has_run": run_reads.person_completed_a_run(),
         "has_own_dataset": dataset_reads.has_own_datasets(),
     }
 

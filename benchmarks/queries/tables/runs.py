@@ -127,7 +127,7 @@ RUNS = Table[Run](
         Column("Score", _score, look="run-score"),
         Column("Status", lambda run: run_state(run.status, run.errors), look="wide-only"),
         Column("Progress", _progress, "number"),
-        Column("Cost", cost, "number"),
+        Column("Cost", cost, "number", given="cost"),
         Column("Queued", lambda run: Moment(run.created_at), look="nowrap"),
     ],
 )

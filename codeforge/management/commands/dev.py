@@ -18,12 +18,11 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
 
-from benchmarks.engine.execution.scoring import usable_metrics
-from benchmarks.models import Dataset, Run
+from benchmarks.presentation.ranks import listed
 from benchmarks.services.datasets.files import sync_datasets
 from benchmarks.services.errors import NotPossible
+from benchmarks.services.first_content import queue_first_runs
 from benchmarks.services.operations.local_model import folder, local_port
-from benchmarks.services.runs.start import start_run
 from codeforge.celery import app as celery_app
 from codeforge.local_model import LocalModelProcess
 from codeforge.supervisor import Process, Sources, meanwhile, supervise
@@ -31,8 +30,6 @@ from codeforge.supervisor import Process, Sources, meanwhile, supervise
 HOST = "127.0.0.1"
 WORKER = "worker --loglevel warning --without-gossip --without-mingle --without-heartbeat"
 CELERY = f"-W ignore::UserWarning -m celery -A codeforge --quiet --skip-checks {WORKER}"
-FIRST_DATASET = "basic-coding"
-FIRST_MODELS = ("baseline/reference", "baseline/random")
 
 
 class Command(BaseCommand):
@@ -68,8 +65,9 @@ class Command(BaseCommand):
             raise SystemExit(1) from None
         self._find_datasets()
         self._make_administrator()
-        if not Run.objects.exists():
-            self._queue_first_runs()
+        if queued := queue_first_runs():
+            datasets = listed(list(dict.fromkeys(run.dataset.slug for run in queued)))
+            self.stdout.write(f"First runs queued: built-in baselines on {datasets}")
 
     def _make_administrator(self) -> None:
         users = get_user_model()
@@ -87,15 +85,6 @@ class Command(BaseCommand):
             self.stdout.write(str(sync_datasets(settings.DATASETS_DIR, quick=True)))  # the worker reads the others
         except NotPossible as refusal:
             self.stderr.write(self.style.WARNING(refusal.message))
-
-    def _queue_first_runs(self) -> None:
-        """Queue runs to explore. With datasets other than the shipped ones, the choice is the user's."""
-        if not Dataset.objects.filter(slug=FIRST_DATASET, current_version__isnull=False).exists():
-            return
-        metric = "exact_match" if usable_metrics()["code_tests"].unavailable() else "code_tests"
-        for model in FIRST_MODELS:
-            run = start_run({"dataset": FIRST_DATASET, "model": model, "metrics": [metric]})
-            self.stdout.write(f"First run queued: {run.model} on {run.dataset.slug}")
 
 
 def _command() -> str:
