@@ -98,7 +98,7 @@ def _first_visit(request: HttpRequest) -> dict[str, object]:
         "more_datasets": len(datasets[DATASETS:]),
         "starter": starter,
         "plan": plan,
-        "starter_is_free": bool(starter) and all(model.startswith("baseline/") for model in starter["models"]),
+        "starter_is_free": all(model.startswith("baseline/") for model in starter["models"]) if starter else False,
         "providers": providers,
         "workers": [worker for worker in operations.workers() if worker.alive],
         "judge": judge,
