@@ -33,6 +33,7 @@ from benchmarks.imports.parts import (
     label_values,
     plain_json,
     read,
+    sampling_of,
     tag_values,
 )
 from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent, Unused
@@ -42,7 +43,6 @@ from benchmarks.providers.clean_text import storable
 PASS = "pass"
 WITHOUT_MODEL = "DeepEval's metrics"
 """Stands for the judge of metrics that cost something but name no model."""
-_SETTINGS = ("temperature", "top_p", "max_tokens", "seed")
 _NOT_MEASURED = Score(ScoreStatus.NOT_APPLICABLE, reason="The test case has no such metric.")
 _SPANS = ("agentSpans", "toolSpans", "retrieverSpans", "llmSpans", "baseSpans")
 
@@ -239,11 +239,11 @@ def _run_of(document: Any, name: str) -> ImportedRun:
         results.append(_result(case, tasks[key].id, unused))
     settings = {as_text(key): value for key, value in run.settings.items()}
     model = settings.get("model")
-    numbers = {key: _setting(settings.get(key)) for key in _SETTINGS}
+    sampling = sampling_of(settings)
     facts = {
         f"hyperparameter {printable(key)}": as_text(value)
         for key, value in settings.items()
-        if key not in ("model", *_SETTINGS)
+        if key != "model" and key not in sampling
     }
     return ImportedRun(
         model=printable(as_text(model)) if model else "",
@@ -252,7 +252,7 @@ def _run_of(document: Any, name: str) -> ImportedRun:
         results=results,
         metrics=[PASS],
         missing=_NOT_MEASURED,
-        parameters={key: number for key, number in numbers.items() if number is not None},
+        parameters=sampling,
         facts={**facts, "test file": run.file},
         unused=list(_unused(run, cases)),
         unread=unused + _left_out(cases, spans),
@@ -407,15 +407,6 @@ def _passed(case: Case) -> Score:
     if case.success is False and failed is None and broken is not None:
         return Score(_of_metric(broken).status, reason=f"{broken.name} failed: {_of_metric(broken).reason}")
     return Score(ScoreStatus.SCORED, float(case.success), f"{failed.name}: {failed.reason}" if failed else "")
-
-
-def _setting(value: Any) -> float | None:
-    """A hyperparameter as a number; DeepEval writes numbers as text."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _unused(run: Run, cases: Sequence[Case]) -> Iterator[str]:

@@ -3,7 +3,8 @@
 Scorers become metrics, the log's headline first, which decides the outcome, and the others in the log's order. Letters
 count as in Inspect: C is 1, P 0.5, I and N 0, and so does what is not a number. What Inspect leaves out of its means,
 because a scorer gave no value, is an error of the scorer. A sample that ended in an error has no scores, unless the
-evaluation scored errors. Counts and means are compared with the log's own results.
+evaluation scored errors. Counts, means and tokens are compared with the log's own. What failed attempts at a sample
+used is part of the run: of each the log has the last request only, and in its totals all of them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from benchmarks.imports import chats, inspect_prompts
 from benchmarks.imports.assembly import check_count, lacking
 from benchmarks.imports.base import Files, Importer
 from benchmarks.imports.inspect_results import Results, check_results, number_of, score_name
+from benchmarks.imports.inspect_usage import Attempt, Usage, usage_of, used_besides
 from benchmarks.imports.parts import (
     Amount,
     Count,
@@ -37,10 +39,11 @@ from benchmarks.imports.parts import (
     label_values,
     plain_json,
     read,
+    sampling_of,
     tag_values,
 )
 from benchmarks.imports.reading import Archive
-from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent, Unused
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Unused
 from benchmarks.metrics.base import Score, ScoreStatus
 
 HEADER, UNFINISHED_HEADER = "header.json", "_journal/start.json"
@@ -109,25 +112,6 @@ class Message(Part):
         return {"content": value} if isinstance(value, str) else value
 
 
-class Usage(Part):
-    """Tokens that were written to or read from a cache are no part of ``input_tokens``."""
-
-    called: ClassVar = "usage"
-    without_loss: ClassVar = frozenset({"total_tokens"})
-    input_tokens: Count | None = None
-    input_tokens_cache_write: Count | None = None
-    input_tokens_cache_read: Count | None = None
-    output_tokens: Count | None = None
-    reasoning_tokens: Count | None = None
-    total_cost: Amount | None = None
-
-    @property
-    def tokens_in(self) -> int | None:
-        if self.input_tokens is None:
-            return None
-        return self.input_tokens + (self.input_tokens_cache_write or 0) + (self.input_tokens_cache_read or 0)
-
-
 class SampleScore(Part):
     called: ClassVar = "scores"
     value: Any = None
@@ -162,6 +146,7 @@ class Sample(Part):
     """Without the time that the sample waited for its turn or for a retry; in older logs, of the last answer."""
     messages: tuple[Message, ...] = ()
     model_usage: dict[str, object] = Field({})
+    failed_attempts: tuple[Attempt, ...] = at("error_retries", ())
     attachments: dict[str, object] = Field({})
     limit: Text = at("limit.type", "")
     completed_at: Moment | None = None
@@ -172,10 +157,10 @@ class Sample(Part):
 
 
 class Generation(Part):
-    temperature: Amount | None = None
-    top_p: Amount | None = None
-    max_tokens: Amount | None = None
-    seed: Amount | None = None
+    temperature: Any = None
+    top_p: Any = None
+    max_tokens: Any = None
+    seed: Any = None
 
 
 class Headline(Part):
@@ -198,7 +183,6 @@ class Log(Part):
             "eval.config.score_display",
             "eval.config.fail_on_error",
             "results.total_samples",
-            "stats.model_usage",
         }
     )
     status: Text = "started"
@@ -222,6 +206,7 @@ class Log(Part):
     generation: Generation = at("plan.config", Generation())
     started_at: Moment | None = at("stats.started_at")
     completed_at: Moment | None = at("stats.completed_at")
+    total_usage: dict[str, object] = at("stats.model_usage", {})
     tags: Any = None
     given_tags: Any = at("eval.tags")
     """Those of the evaluation; ``tags`` also has those that were added to the log."""
@@ -278,9 +263,14 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> Import
     values: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     parts: dict[str, dict[str, None]] = defaultdict(dict)
     sent: dict[str, list[inspect_prompts.Sent]] = defaultdict(list)
+    used: list[Mapping[str, Usage]] = []
+    is_partial = log.status != "success"
     for where, value in samples:
         sample = read(Sample, value, where, unused)
-        task, result = _read_sample(sample, where, log, unused)
+        usages = usage_of(sample.model_usage, sample.failed_attempts, where, log.model, sample.usage)
+        task, result = _read_sample(sample, usages, log, unused)
+        used.append(usages)
+        is_partial |= bool(sample.failed_attempts) or not sample.model_usage
         sent[task.id] += filter(None, [_sent(sample)])
         tasks[task.id] = _of_all_epochs(tasks.get(task.id, task), task, unused)
         results.append(result)
@@ -313,8 +303,7 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> Import
         metrics=[*filter(valued.__contains__, (headline, *log.scorers)), *valued],
         missing=_NOT_SAID,
         parameters={
-            **log.defaults.model_dump(exclude_none=True),
-            **log.generation.model_dump(exclude_none=True),
+            **sampling_of(log.defaults.model_dump() | log.generation.model_dump(exclude_none=True)),
             **prompting,
         },
         tags=tag_values(log.tags or log.given_tags, "the log", unused, MAX_RUN_TAG),
@@ -326,6 +315,7 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> Import
             "inspect run": log.run_id,
         },
         shortfall=" ".join(filter(None, (status, lacking(len(tasks), log.wanted_samples, is_chosen)))),
+        besides=used_besides(log.total_usage, used, log.model, is_partial=is_partial),
         unused=[*reductions, *inspect_prompts.unsent(each_sent, prompting)],
         unread=unused,
         started_at=log.started_at,
@@ -342,7 +332,9 @@ def _of_all_epochs(known: TaskSpec, task: TaskSpec, unused: Unused) -> TaskSpec:
     return replace(known, metadata=shared)
 
 
-def _read_sample(sample: Sample, where: str, log: Log, unused: Unused) -> tuple[TaskSpec, ImportedResult]:
+def _read_sample(
+    sample: Sample, usages: Mapping[str, Usage], log: Log, unused: Unused
+) -> tuple[TaskSpec, ImportedResult]:
     """The task and the result, whose scores are still by scorer."""
     resolve = _resolver(sample.attachments)
     choices = tuple(sample.choices)
@@ -370,9 +362,9 @@ def _read_sample(sample: Sample, where: str, log: Log, unused: Unused) -> tuple[
     scores = dict(_scores(sample)) if sample.error is None or log.score_on_error else {}
     error = None if interrupted or scores else sample.error
     # Tokens of the model itself, apart from those of models that scored.
-    usages = {name: read(Usage, usage, f"{where}.model_usage") for name, usage in sample.model_usage.items()}
-    usage = usages.pop(log.model, None) or read(Usage, sample.usage or {}, f"{where}.output.usage")
+    usage = usages[log.model]
     notes = [f"Ended by the {sample.limit} limit of the evaluation"] if sample.limit else []
+    notes += [f"Attempt {number} failed: {attempt.message}" for number, attempt in enumerate(sample.failed_attempts, 1)]
     if scores and sample.error is not None:
         notes.append(f"Scored although it ended with an error: {sample.error}")
     return task, ImportedResult(
@@ -392,7 +384,8 @@ def _read_sample(sample: Sample, where: str, log: Log, unused: Unused) -> tuple[
         reasoning_tokens=usage.reasoning_tokens,
         cached_tokens=usage.input_tokens_cache_read,
         cost_usd=usage.total_cost,
-        judging={name: Spent(judge.tokens_in, judge.output_tokens, judge.total_cost) for name, judge in usages.items()},
+        judging={name: judge.spent for name, judge in usages.items() if name != log.model},
+        attempts=1 + len(sample.failed_attempts),
         finished_at=sample.completed_at,
         notes=notes,
     )

@@ -27,7 +27,19 @@ from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.imports import chats, reading, tables
 from benchmarks.imports.assembly import check_count, is_same, lacking, score_of
 from benchmarks.imports.base import Files, Importer
-from benchmarks.imports.parts import Amount, Count, Part, Text, accepted, as_text, at, label_values, read, shown
+from benchmarks.imports.parts import (
+    Amount,
+    Count,
+    Part,
+    Text,
+    accepted,
+    as_text,
+    at,
+    label_values,
+    read,
+    sampling_of,
+    shown,
+)
 from benchmarks.imports.reading import ForeignFile
 from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Unused
 from benchmarks.metrics.base import Score, ScoreStatus
@@ -381,12 +393,8 @@ def _generated(sample: Sample, prompt: Sequence[Message], settings: Mapping[str,
     system = as_text(prompt[0].content) if len(prompt) > 1 and prompt[0].role == "system" else ""
     log.systems |= {system}
     # The settings of the first document stand for all: lm-eval takes them from the task.
-    log.settings = log.settings or {
-        "temperature": _number(settings.get("temperature")),
-        "top_p": _number(settings.get("top_p")),
-        "max_tokens": _number(settings.get("max_gen_toks", settings.get("max_tokens"))),
-        "seed": _number(settings.get("seed")),
-    }
+    limit = {"max_tokens": settings.get("max_gen_toks", settings.get("max_tokens"))}
+    log.settings = log.settings or sampling_of({**settings, **limit})
     question = prompt[1:] if system else prompt
     messages = [*prompt, *(Message(role="assistant", content=answer) for answer in answers)]
     result = ImportedResult(

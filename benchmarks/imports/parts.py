@@ -6,6 +6,7 @@ What no field of a model reads is counted, so that an import can say what it did
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -218,6 +219,7 @@ def _moment(value: Any) -> datetime | None:
         raise expected("a time such as 2026-01-31T12:00:00+00:00") from None
 
 
+_SETTINGS = {"temperature": float, "top_p": float, "max_tokens": int, "seed": int}
 Text = Annotated[str, BeforeValidator(_text)]
 """Text as every database can hold it."""
 Amount = Annotated[float, _number("a number of at least 0", sys.float_info.max)]
@@ -230,6 +232,25 @@ Moment = Annotated[datetime | None, BeforeValidator(_moment)]
 def as_text(value: Any) -> str:
     """Text as it is, anything else as JSON."""
     return storable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), [])
+
+
+def sampling_of(values: Mapping[str, Any]) -> dict[str, object]:
+    """The settings among the values with which a model was asked, as a run has them; others than numbers are left out.
+
+    Some tools write numbers as text.
+    """
+    settings: dict[str, object] = {}
+    for name, kind in _SETTINGS.items():
+        value = values.get(name)
+        try:
+            number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+        except (ValueError, OverflowError):
+            continue
+        if kind is float and math.isfinite(number):
+            settings[name] = number
+        elif number.is_integer() and 0 <= number <= LARGEST_INTEGER:
+            settings[name] = int(number)
+    return settings
 
 
 def accepted(texts: Iterable[str]) -> str | tuple[str, ...]:

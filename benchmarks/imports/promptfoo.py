@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
@@ -39,6 +39,7 @@ from benchmarks.imports.parts import (
     read,
     shown,
 )
+from benchmarks.imports.promptfoo_providers import Column, Placed, Providers
 from benchmarks.imports.reading import ForeignFile
 from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Spent, Unused
 from benchmarks.metrics.base import Score, ScoreStatus
@@ -63,6 +64,7 @@ _EXPECTING = frozenset(
 _FILLED = re.compile(r"\{[{%](.{0,1000}?)[}%]\}", re.DOTALL)
 """What a template replaces or decides by."""
 _LONGEST_NAME = 60
+MAX_VARIANT = 100
 _OWN = ("assertion", "pass", "score")
 """What an assertion is called without a name, and names that are those of a test."""
 
@@ -72,6 +74,11 @@ def _provider(value: Any) -> Any:
     if not isinstance(name, str) or not name.strip():
         raise expected("the name of a provider")
     return name.strip()
+
+
+def _provider_id(value: Any) -> Any:
+    given = value.get("id") if isinstance(value, dict) else value
+    return given if isinstance(given, str) else ""
 
 
 def _number(value: Any) -> Any:
@@ -127,6 +134,7 @@ class Row(Part):
         {"id", "promptIdx", "testCase.vars", "testCase.options", "prompt.config", "namedScores"}
     )
     provider: Annotated[Text, BeforeValidator(_provider)]
+    provider_id: Annotated[Text, BeforeValidator(_provider_id)] = at("provider", "")
     prompt: Text = at("prompt.raw", "")
     prompt_label: Text = at("prompt.label", "")
     prompt_id: Text = at("promptId", "")
@@ -228,10 +236,11 @@ class Row(Part):
 
 class Stats(Part):
     called: ClassVar = "the summary"
-    without_loss: ClassVar = frozenset({"tokenUsage", "durationMs", "evaluationDurationMs"})
+    without_loss: ClassVar = frozenset({"durationMs", "evaluationDurationMs"})
     successes: Count | None = None
     failures: Count | None = None
     errors: Count | None = None
+    usage: Usage | None = at("tokenUsage")
 
 
 class Summary(Part):
@@ -251,6 +260,7 @@ class Document(Part):
         | {f"config.{key}" for key in ("prompts", "tests", "defaultTest", "sharing", "outputPath")}
     )
     evaluation: Text = at("evalId", "")
+    providers: Any = at("config.providers")
     description: Text = at("config.description", "")
     version: Text = at("metadata.promptfooVersion", "")
 
@@ -298,37 +308,62 @@ def _runs_of(document: Any, name: str) -> list[ImportedRun]:
     rows, counts = [row for row, _ in ordered], [count for _, count in ordered]
     _check_stats(rows, summary.stats)
     prompts = _Prompts(rows, summary.prompts)
-    columns: dict[tuple[str, str], _Column] = {}
+    placed = _columns(rows, prompts)
+    sites = {column: Placed(row.provider_id, row.prompt_index) for row, column in placed}
+    width = len(summary.prompts) if isinstance(summary.prompts, list) else 0
+    providers = Providers(sites, head.providers, width, unused)
+    columns: dict[Column, _Column] = {}
     tasks = _Tasks(prompts, unused)
-    for row, count in zip(rows, counts, strict=True):
+    for (row, key), count in zip(placed, counts, strict=True):
         own = tasks if prompts.share_tasks else _Tasks(prompts, unused)
-        column = columns.setdefault((row.provider, prompts.name_of(row)), _Column(own))
+        column = columns.setdefault(key, _Column(own))
         column.results.append(_result(row, column.tasks.of(row).id))
         column.unread.update(count)
     title = head.description or name
-    return [
-        ImportedRun(
-            tasks=list(column.tasks.specs.values()),
-            results=column.results,
-            metrics=["pass"],
-            missing=_NOT_ASSERTED,
-            part=json.dumps([model, prompt]),
-            model=model,
-            variant=prompts.variant(prompt) if prompts.share_tasks else "",
-            name=title
-            if prompts.share_tasks or len(prompts.names) == 1
-            else f"{title}, prompt {prompts.number(prompt)}",
-            parameters=prompts.parameters(prompt) if prompts.share_tasks else {},
-            facts={"promptfoo": head.version, "promptfoo evaluation": head.evaluation, "prompt": prompt},
-            unread=column.unread + unused,
-            completed_at=summary.timestamp,
+    runs = []
+    for key, column in columns.items():
+        provider, prompt, place = key
+        asked = providers.asked(key)
+        prompt_variant = prompts.variant(prompt) if prompts.share_tasks else ""
+        is_of_all = prompts.share_tasks or len(prompts.names) == 1
+        runs.append(
+            ImportedRun(
+                tasks=list(column.tasks.specs.values()),
+                results=column.results,
+                metrics=["pass"],
+                missing=_NOT_ASSERTED,
+                part=json.dumps([provider, prompt, *([place] if Column(provider, prompt, 1) in columns else [])]),
+                model=asked.model,
+                variant=", ".join(filter(None, (prompt_variant, asked.variant)))[:MAX_VARIANT],
+                name=title if is_of_all else f"{title}, prompt {prompts.number(prompt)}",
+                parameters={**(prompts.parameters(prompt) if prompts.share_tasks else {}), **asked.parameters},
+                facts={"promptfoo": head.version, "promptfoo evaluation": head.evaluation, "prompt": prompt},
+                unread=column.unread + unused,
+                completed_at=summary.timestamp,
+            )
         )
-        for (model, prompt), column in columns.items()
+    return runs
+
+
+def _columns(rows: Sequence[Row], prompts: _Prompts) -> list[tuple[Row, Column]]:
+    """Each row with its column. In older files without positions, equal names are one column."""
+    places: dict[tuple[str, str], list[int]] = defaultdict(list)
+    named = [(row, (row.provider, prompts.name_of(row))) for row in rows]
+    for row, name in named:
+        if row.prompt_index is not None and row.prompt_index not in places[name]:
+            places[name].append(row.prompt_index)
+    order = {name: sorted(indexes) for name, indexes in places.items()}
+    return [
+        (row, Column(*name, 0 if row.prompt_index is None else order[name].index(row.prompt_index)))
+        for row, name in named
     ]
 
 
 def _check_stats(rows: Sequence[Row], stats: Stats) -> None:
-    """Compare the number of tests, and of those that passed, with those in the file's own summary."""
+    """Compare the tokens, the number of tests, and that of tests that passed with those in the file's own summary."""
+    for what in ("prompt", "completion"):
+        used = sum(getattr(row.usage, what) or 0 for row in rows)
+        check_count(f"results.stats.tokenUsage.{what}", getattr(stats.usage, what, None), used, "tokens of the results")
     if stats.successes is None or stats.failures is None or stats.errors is None:
         return
     total = stats.successes + stats.failures + stats.errors

@@ -22,6 +22,10 @@ class ImportProblem(Exception):
     """A file that cannot be imported. The message says where in it, what is wrong, and what is expected instead."""
 
 
+TESTED = ""
+"""Stands for the model under test among models."""
+
+
 class Spent(NamedTuple):
     """Tokens, and the cost in dollars; unknown numbers are ``None``."""
 
@@ -61,6 +65,8 @@ class ImportedResult:
     cost_usd: float | None = None
     judging: Mapping[str, Spent] = field(default_factory=dict)
     """What other models used to score the answer, by their names."""
+    attempts: int = 1
+    """How often the task was tried; tokens and cost are those of all attempts."""
     cached: bool = False
     finished_at: datetime | None = None
     notes: Sequence[str] = ()
@@ -103,6 +109,8 @@ class ImportedRun:
     """What else the file says about the run, for example, versions and the revision; empty if unknown."""
     shortfall: str = ""
     """Why the run is incomplete, in sentences; empty if it is complete."""
+    besides: Mapping[str, Spent] = field(default_factory=dict)
+    """Model → what it used in the run that no result has, such as in attempts that failed; ``TESTED`` is the model."""
     unused: Sequence[str] = ()
     """What of the file was not imported or not checked, in sentences…"""
     unread: Unused = field(default_factory=Counter)

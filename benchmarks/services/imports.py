@@ -26,7 +26,7 @@ from benchmarks.engine.execution.scoring import FAILED, ending_of, not_applicabl
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.imports.reading import MAX_ZIP_BYTES
 from benchmarks.imports.registered_importers import Log, logs_in
-from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem
+from benchmarks.imports.runs import TESTED, ImportedResult, ImportedRun, ImportProblem
 from benchmarks.metrics.base import DeterministicMetric, Item, Metric, Score
 from benchmarks.metrics.imported import sent_by, tool_title
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
@@ -309,8 +309,9 @@ def spaced(text: str) -> str:
 
 def _run_fields(source: ImportedRun, version: DatasetVersion, request: ImportRequest) -> dict[str, object]:
     facts = {name: text for name, text in source.facts.items() if text}
-    judges = sorted({name for result in source.results for name in result.judging})
-    judging = [spent for result in source.results for spent in result.judging.values()]
+    besides = {name: spent for name, spent in source.besides.items() if name != TESTED}
+    judges = sorted({*besides, *(name for result in source.results for name in result.judging)})
+    judging = [spent for result in source.results for spent in result.judging.values()] + [*besides.values()]
     return dict(
         dataset=version.dataset,
         dataset_version=version,
@@ -327,7 +328,7 @@ def _run_fields(source: ImportedRun, version: DatasetVersion, request: ImportReq
         total=len(source.results),
         done=len(source.results),
         judge_model=", ".join(judges)[:MAX_MODEL_NAME],
-        **{name: _spent(source.results, name) for name in _TOTALS},
+        **{name: _spent(source, name) for name in _TOTALS},
         **{f"judge_{name}": _total(getattr(spent, name) for spent in judging) for name in _TOTALS if judging},
         code_version=code_version(),
         environment={**request.origin, **facts},
@@ -338,11 +339,16 @@ def _run_fields(source: ImportedRun, version: DatasetVersion, request: ImportReq
     )
 
 
-def _spent(results: Sequence[ImportedResult], name: str) -> Any:
-    """The sum over all results. That of a result without an answer counts if it is known, and is no gap otherwise."""
-    has_answer = [result.error is None and not result.cancelled for result in results]
-    numbers = [getattr(result, name) for result in results]
-    return _total(number for number, needed in zip(numbers, has_answer, strict=True) if needed or number is not None)
+def _spent(source: ImportedRun, name: str) -> Any:
+    """The sum over all results, and what none of them has. The number of a result without an answer counts if it is
+    known, and is no gap otherwise."""
+    numbers = [
+        number
+        for result in source.results
+        if (number := getattr(result, name)) is not None or (result.error is None and not result.cancelled)
+    ]
+    besides = getattr(source.besides.get(TESTED), name, None)
+    return _total(numbers if besides is None else [*numbers, besides])
 
 
 def _total(numbers: Iterable[Any]) -> Any:
@@ -372,7 +378,7 @@ def _store_results(
                 position=position,
                 difficulty=task.difficulty,
                 cluster=str(task.pk),
-                attempts=0 if result.cancelled else 1,
+                attempts=0 if result.cancelled else result.attempts,
                 judge_cost_usd=_total(spent.cost_usd for spent in result.judging.values()),
                 **{name: getattr(result, name) for name in _AS_STORED},
             )

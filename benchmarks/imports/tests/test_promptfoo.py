@@ -363,3 +363,45 @@ def test_scores_below_0_or_above_1_make_a_measurement_of_all_columns(tmp_path: P
     broken = row(0, 0.5, "a") | {"score": float("nan")}
     score = only(tmp_path, broken).results[0].scores["promptfoo:score"]
     assert (score.status, score.value) == (ScoreStatus.METRIC_ERROR, None)
+
+
+def at(place: int, provider: Any = "openai:gpt-4o", **config: Any) -> tuple[dict[str, Any], Any]:
+    """A row of the column at this place, and its provider as the file configures it."""
+    given = {"id": provider} if isinstance(provider, str) else provider
+    return promptfoo_row(promptIdx=place, provider=given), {**given, "config": config}
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ([at(0, temperature=0), at(1, temperature=1)], ["openai:gpt-4o temperature 0", "openai:gpt-4o temperature 1"]),
+        ([at(0), at(1, seed=7)], ["openai:gpt-4o provider 1", "openai:gpt-4o seed 7"]),
+        (
+            [at(0, {"id": "gpt", "label": "cold"}, temperature=0), at(1, {"id": "gpt", "label": "hot"}, temperature=1)],
+            ["gpt cold", "gpt hot"],
+        ),
+        ([at(0, {"id": "gpt", "label": "cold"}), at(1, {"id": "opus", "label": "hot"})], ["cold ", "hot "]),
+        ([at(0, apiHost="a"), at(1, apiHost="b")], ["openai:gpt-4o provider 1", "openai:gpt-4o provider 2"]),
+    ],
+)
+def test_columns_of_one_model_are_named_by_what_distinguishes_them(
+    columns: list[Any], expected: list[str], tmp_path: Path
+) -> None:
+    rows, providers = zip(*columns, strict=True)
+    document = promptfoo_results(*rows, prompts=[{"provider": "p", "label": "x"}] * len(rows))
+    document["config"]["providers"] = list(providers)
+    runs = read_runs(write_json(tmp_path / "results.json", document))
+    assert [f"{run.model} {run.variant}" for run in runs] == expected
+    assert len({run.part for run in runs}) == len(rows)
+
+
+def test_the_settings_of_a_provider_are_those_of_its_runs_and_others_are_counted(tmp_path: Path) -> None:
+    row, provider = at(0, temperature=0.5, max_completion_tokens=20, seed=7.0, apiKey="x", apiHost="h", stop=["."])
+    document = promptfoo_results(row)
+    for providers in ([provider], provider, [{"openai:gpt-4o": {"config": provider["config"]}}]):
+        document["config"]["providers"] = providers
+        (run,) = read_runs(write_json(tmp_path / "results.json", document))
+        assert run.parameters == {"temperature": 0.5, "max_tokens": 20, "seed": 7}
+        assert type(run.parameters["seed"]) is int
+        assert "config.apiHost of providers (1), config.stop of providers (1)" in run.unused[0]
+        assert "apiKey" not in run.unused[0]

@@ -71,6 +71,51 @@ def test_counts_means_tokens_and_cost_are_those_of_inspect(name: str) -> None:
     assert means == pytest.approx(reported(name))
 
 
+def test_tokens_and_cost_of_failed_attempts_count_and_each_attempt_is_told() -> None:
+    run = take("retried")
+    usage = header("retried")["stats"]["model_usage"][run.model]
+    assert (run.tokens_in, run.tokens_out) == (usage["input_tokens"], usage["output_tokens"]) == (280, 70)
+    assert run.cost_usd == pytest.approx(usage["total_cost"])
+    rows = {row.task.task_id: row for row in run.results.select_related("task", "transcript")}
+    assert {name: row.attempts for name, row in rows.items()} == {"eu/fr": 1, "as/jp": 1, "eu/de": 2, "sa/pe": 3}
+    # Of a failed attempt the log keeps the last of two requests; the run has both.
+    assert (rows["eu/fr"].tokens_in, rows["eu/de"].tokens_in) == (40, 60)
+    assert rows["eu/de"].transcript.notes == ["Attempt 1 failed: RuntimeError('Connection lost')"]
+    assert rows["sa/pe"].outcome == Outcome.PROVIDER_ERROR
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens", "samples"), [("targets", 39, 40), ("targets", 41, 40), ("retried", 219, 220)]
+)
+def test_tokens_that_contradict_the_samples_are_refused(name: str, tokens: int, samples: int, tmp_path: Path) -> None:
+    head = header(name)
+    head["stats"]["model_usage"]["mockllm/m"]["input_tokens"] = tokens
+    message = f'stats.model_usage: {tokens} input tokens of "mockllm/m", but those of the samples are {samples}'
+    with pytest.raises(NotPossible, match=message):
+        import_runs(rewritten(name, tmp_path, head))
+
+
+def test_providers_that_differ_in_temperature_are_variants_of_one_model() -> None:
+    runs = [each.run for each in import_runs(LOGS / "promptfoo_sampled_results.json")]
+    assert [(run.model, run.variant, run.parameters["temperature"], run.total) for run in runs] == [
+        ("openai:chat:gpt-4o", "temperature 0", 0, 3),
+        ("openai:chat:gpt-4o", "temperature 1", 1, 3),
+    ]
+    assert [run.summary["metrics"]["promptfoo:pass"]["mean"] for run in runs] == [1.0, 0.5]
+    assert len({run.experiment_id for run in runs}) == 1
+    assert runs[0].experiment is not None
+    assert len({run.answer_key for run in runs}) == 2, "they are rows of one table that say so"
+    assert {run.dataset_version_id for run in runs} == {runs[0].dataset_version_id}
+
+
+def test_tokens_that_contradict_the_summary_of_promptfoo_are_refused(tmp_path: Path) -> None:
+    document = json.loads((LOGS / "promptfoo_sampled_results.json").read_text())
+    document["results"]["stats"]["tokenUsage"]["completion"] = 13
+    (tmp_path / "results.json").write_text(json.dumps(document))
+    with pytest.raises(NotPossible, match=r"tokenUsage.completion: 13, but 12 tokens of the results"):
+        import_runs(tmp_path / "results.json")
+
+
 def test_what_a_scorer_did_not_say_is_an_error_of_the_scorer_and_counts_against_coverage() -> None:
     run = take("unscored")
     by_name = {entry["name"]: entry for entry in header("unscored")["results"]["scores"]}
@@ -237,11 +282,14 @@ TABLE = (
     ("inspect_interrupted.eval", "0.3.285", 1, 3, 2, 1 / 2, 40, 9, 0.000152),
     ("inspect_measurements.eval", "0.3.285", 1, 4, 4, 1 / 16, 80, 4, 0.000192),
     ("inspect_prompts.eval", "0.3.285", 1, 2, 2, 1 / 2, 40, 9, 0.000152),
+    ("inspect_retried.eval", "0.3.285", 1, 4, 3, 1 / 3, 280, 70, 0.00112),
+    ("inspect_targets.json", "0.3.285", 1, 2, 2, 1 / 2, 40, 8, 0.000144),
     ("inspect_targets.eval", "0.3.285", 1, 2, 2, 1 / 2, 40, 8, 0.000144),
     ("inspect_tools.eval", "0.3.285", 1, 2, 2, 1.0, 100, 22, 0.000376),
     ("inspect_turns.eval", "0.3.285", 1, 2, 2, 1 / 2, 40, 7, 0.000136),
     ("promptfoo_graded.json", "0.121.20", 1, 3, 3, 1 / 3, 30, 6, 0.0015),
     ("promptfoo_chats.json", "0.121.20", 1, 2, 2, 1 / 2, 20, 4, 0.001),
+    ("promptfoo_sampled_results.json", "0.121.20", 2, 6, 4, 3 / 4, 48, 12, 0.004),
     ("promptfoo_capitals_results.yaml", "0.121.20", 6, 24, 22, 6 / 22, 104, 46, 0.0055),
     ("promptfoo_capitals_results.jsonl", "", 6, 24, 22, 6 / 22, 104, 46, 0.0055),
     ("acme__tiny/samples_sums_*.jsonl", "0.4.13", 1, 4, 4, 1 / 4, None, None, None),
@@ -258,7 +306,8 @@ DeepEval states its version nowhere, and tokens and costs of each test case.
 
 
 def numbers_of_inspect(name: str) -> tuple[Any, ...]:
-    head = header(name.removeprefix("inspect_").removesuffix(".eval"))
+    of_archive = name.endswith(".eval")
+    head = header(name[8:-5]) if of_archive else json.loads((LOGS / name).read_text())
     usage = head["stats"]["model_usage"][head["eval"]["model"]]
     scored = head["results"]["completed_samples"]
     total = head["results"]["scores"][0]["metrics"]

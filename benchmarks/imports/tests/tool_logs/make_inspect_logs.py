@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import anyio
 import zipfile_zstd as zipfile
 from inspect_ai import Epochs, Task, eval
 from inspect_ai.dataset import Sample
+from inspect_ai.log import read_eval_log, write_eval_log
 from inspect_ai.model import (
     ChatMessageAssistant,
     ChatMessageSystem,
@@ -165,6 +167,21 @@ def fails_at(sample: str) -> Any:
     return solve
 
 
+@solver
+def fails_first(times: dict[str, int]) -> Any:
+    """Asks twice, and fails so many times at a sample."""
+    failed: Counter[Any] = Counter()
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        state = await generate(await generate(state))
+        if failed[state.sample_id] < times.get(str(state.sample_id), 0):
+            failed[state.sample_id] += 1
+            raise RuntimeError("Connection lost")
+        return state
+
+    return solve
+
+
 def tool_calls() -> Iterator[ModelOutput]:
     for a in (1, 2):
         asked = ModelOutput.for_tool_call("agent", "add", {"a": a, "b": 2})
@@ -258,6 +275,11 @@ def tasks() -> dict[str, tuple[Callable[[], Task], Callable[[], Any], dict[str, 
             lambda: scripted("m", "Paris", "Bonn"),
             {"max_samples": 1},
         ),
+        "retried": (
+            lambda: Task(capitals(), solver=fails_first({"eu/de": 1, "sa/pe": 9}), scorer=match(), fail_on_error=False),
+            lambda: scripted("m", *["Paris"] * 14),
+            {"max_samples": 1, "retry_on_error": 2},
+        ),
         "failed": (
             lambda: Task(capitals(), solver=fails_at("as/jp"), scorer=match(), fail_on_error=False),
             lambda: scripted("m", "Paris", "Bonn", "Lima"),
@@ -285,6 +307,8 @@ def main() -> None:
                 print(f"{name}: interrupted", file=sys.stderr)
             (log,) = Path(name).glob("*.eval")
             without_paths(log, HERE / f"inspect_{name}.eval")
+            if name == "targets":
+                write_eval_log(read_eval_log(str(HERE / f"inspect_{name}.eval")), str(HERE / f"inspect_{name}.json"))
 
 
 if __name__ == "__main__":

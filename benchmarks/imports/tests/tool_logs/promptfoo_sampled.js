@@ -1,0 +1,2 @@
+// Repeats itself at temperature 0; otherwise it does not know Peru.
+module.exports = class { constructor(options) { this.config = options.config || {}; } id() { return "openai:chat:gpt-4o"; } async callApi(prompt) { if (prompt.includes("Mali")) return { error: "503 Service Unavailable" }; const said = prompt.includes("Peru") && this.config.temperature > 0 ? "Cusco" : prompt.includes("Peru") ? "Lima" : "Paris"; return { output: said, tokenUsage: {total: 15, prompt: 12, completion: 3}, cost: 0.001 }; } };
