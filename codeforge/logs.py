@@ -15,6 +15,8 @@ from benchmarks.providers.clean_text import without_secrets
 from benchmarks.services import origin
 
 _SECRET_NAME = re.compile(r"KEY|SECRET|PASSWORD|TOKEN|OTLP_.*HEADERS", re.IGNORECASE)
+_SHORTEST_UNLISTED = 6
+"""Shorter values of variables that only sound secret are switches, such as ``CODEFORGE_KEYS_ON_PAGE=1``."""
 _NAMED = re.compile(r"\b(run|result)s?[ /](\d{1,18})\b")
 
 
@@ -60,7 +62,7 @@ def secrets_of(environ: Mapping[str, str], secret_variables: Iterable[str] = ())
     """The values of variables that are named like secrets or listed as such, and the passwords in URLs."""
     listed = frozenset(secret_variables)
     for name, value in environ.items():
-        if name in listed or _SECRET_NAME.search(name):
+        if name in listed or (_SECRET_NAME.search(name) and len(value) >= _SHORTEST_UNLISTED):
             yield value
         elif "://" in value and (password := _password_in(value)):
             yield password

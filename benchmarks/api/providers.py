@@ -23,7 +23,7 @@ NAME = OpenApiParameter("name", str, OpenApiParameter.PATH, description="Name of
 class ModelTestRequest(StrictRequest):
     """Which model is tested."""
 
-    model = StrictText(help_text="Name of the model, without the provider's", max_length=250)
+    model = StrictText(help_text="Name of the model, with or without the provider's", max_length=250)
 
 
 @extend_schema_view(
@@ -60,7 +60,7 @@ class ProviderViewSet(viewsets.ViewSet):
     def test(self, request: Request, name: str) -> Response:
         """Send up to seven short requests to a model, within 10 seconds. They cost a few hundred tokens."""
         model = validated_by(ModelTestRequest(data=request.data))["model"]
-        services.run_tests([f"{_row(name).name}/{model}"], request.user)
+        services.run_tests([_row(name).model_named(model)], request.user)
         return self.retrieve(request, name)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.providers.base import ChatRequest, Message
+from benchmarks.providers.base import ChatRequest, Message, text_of
 from benchmarks.providers.http_provider import HTTPProvider
 from benchmarks.providers.reading import parse_json
 from benchmarks.providers.streaming import Assembler
@@ -39,7 +39,7 @@ class AnthropicProvider(HTTPProvider):
         return {"anthropic-version": VERSION, **({"x-api-key": api_key} if api_key else {})}
 
     def body(self, request: ChatRequest) -> dict[str, Any]:
-        system = [_text(message) for message in request.messages if message["role"] in ("system", "developer")]
+        system = [text_of(message) for message in request.messages if message["role"] in ("system", "developer")]
         body: dict[str, Any] = {
             "model": request.model,
             "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS,
@@ -123,7 +123,7 @@ def _turns(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 def _blocks(message: Message) -> list[Any]:
     if message["role"] == "tool":
-        return [{"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": _text(message)}]
+        return [{"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": text_of(message)}]
     content = message.get("content") or []
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
     blocks = [*message.get("thinking_blocks", ()), *map(_part, parts)]
@@ -143,11 +143,6 @@ def _part(part: Mapping[str, Any]) -> Mapping[str, Any]:
         source = {"type": "base64", "media_type": embedded[1], "data": embedded[2]}
         return {"type": "image", "source": source}
     return {"type": "image", "source": {"type": "url", "url": url}}
-
-
-def _text(message: Message) -> str:
-    content = message.get("content") or ""
-    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
 
 
 def _input(arguments: str) -> dict[str, object]:

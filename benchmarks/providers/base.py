@@ -18,6 +18,13 @@ from benchmarks.outbound import Outbound
 Message = Mapping[str, Any]
 """One message in OpenAI chat form: ``role``, ``content`` (text or parts), and tool fields where they apply."""
 
+
+def text_of(message: Message) -> str:
+    """The text of a message, without its other parts."""
+    content = message.get("content") or ""
+    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+
+
 ErrorKind = Literal[
     "rate_limited",
     "timeout",
@@ -119,6 +126,7 @@ class ChatRequest:
     """One request to ``model``, which is its name without the provider's prefix. What is ``None`` is not sent.
 
     ``extra`` is sent as it is, last. ``names`` are the endpoint's names of ``max_tokens`` and ``seed``, if they differ.
+    ``stream`` is ``None`` where the provider's own setting decides.
     """
 
     model: str
@@ -131,6 +139,7 @@ class ChatRequest:
     response_format: Mapping[str, Any] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    stream: bool | None = None
     baseline: BaselineContext | None = None
     task: AskedTask | None = None
 
@@ -299,6 +308,8 @@ class Provider(ABC):
     """Of its endpoint; none if it has no endpoint."""
     is_system: ClassVar[bool] = False
     """Whether it leads to a whole system, which calls its own tools and may be named without a model."""
+    streams: bool = False
+    """Whether it asks for streamed replies where a request does not say."""
 
     def __init__(self, spec: ProviderSpec) -> None:
         """Contact nothing yet. Raises ``ValueError`` if the spec cannot work."""

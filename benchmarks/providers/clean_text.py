@@ -17,7 +17,8 @@ SHORTEST_KEY = 16
 """Shorter keys are dummies of local servers, such as ``ollama`` or ``not-needed``, which an answer may well contain."""
 NOTE = f"a key that the endpoint quoted replaced by {SECRET_SHOWN_AS}"
 _SHORTEST_SECRET = 6
-"""Shorter "keys", such as ``none``, are dummies too; masking them would garble error messages."""
+"""Shorter keys, such as ``none``, are masked only where a text gives them as the value of something or quotes them;
+masking them everywhere would garble messages."""
 _SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie", "password")
 _remembered: set[str] = set()
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -26,6 +27,8 @@ _KEY_LIKE = re.compile(
     r"|\bAIza[A-Za-z0-9_\-]{20,}"
     r"|(?<=[Bb]earer )[A-Za-z0-9_\-.=+/*]{6,}"
 )
+
+_GIVEN_AS_VALUE = r"(?:(?<=[:=\"'`“‘])|(?<=[:=] )|(?<=[Bb]earer )|(?<=[Bb]asic )|(?<=[Tt]oken )|(?<=[Kk]ey )){}(?!\w)"
 
 
 def storable(text: str, notes: list[str]) -> str:
@@ -64,6 +67,8 @@ def without_secrets(text: str, secrets: Iterable[str]) -> str:
     for secret in sorted({*secrets, *_remembered}, key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, SECRET_SHOWN_AS)
+        elif secret and secret in text:
+            text = re.sub(_GIVEN_AS_VALUE.format(re.escape(secret)), SECRET_SHOWN_AS, text)
     return _KEY_LIKE.sub(SECRET_SHOWN_AS, text)
 
 

@@ -87,6 +87,8 @@ _PARAMETER_ADVICE: Mapping[str, str] = {
     **dict.fromkeys(("max_tokens", "temperature", "top_p", "seed"), "Do not set {name}"),
     "response_format": "The model does not support this response_format. Remove it",
     "tools": "The model does not support tools. Choose another model, or a dataset without tools",
+    "stream": "Change `stream` of the provider in codeforge.yaml",
+    "system_role": "The model takes no system prompt, or wants user and assistant to alternate. Change the messages",
     "enable_thinking": "Set `stream: true` for the provider, or the extra parameter enable_thinking to false",
 }
 _OTHER_ADVICE = "Remove {name} from the extra parameters of the run, or from `params` of the model in codeforge.yaml"
@@ -222,6 +224,8 @@ def _validation_message(message: Any) -> str:
 _FILE = Path(__file__).with_name("refusals.yaml")
 _CODES = frozenset({"unsupported_parameter", "unsupported_value"})
 _STATUSES = frozenset({400, 422})
+_TEMPLATE_STATUS = 500
+"""With which llama.cpp, SGLang and others report that a chat template refuses the messages."""
 _LONGEST_NAME = 60
 _MOST_NAMES = 20
 
@@ -231,14 +235,15 @@ def refused_parameters(status: int | None, error: Mapping[str, object], text: st
 
     ``error`` is the error object of the body, ``text`` the body or the message of a library. Both are hostile.
     """
-    if status not in _STATUSES:
+    if status not in _STATUSES and status != _TEMPLATE_STATUS:
         return ()
     param = error.get("param")
     named = [param] if error.get("code") in _CODES and isinstance(param, str) and param else []
     patterns, _ = _known()
     for pattern, parameter in patterns:
-        matches = islice(pattern.finditer(text), _MOST_NAMES)
-        named += [parameter or match["name"] for match in matches]
+        if status in _STATUSES or parameter == "system_role":
+            matches = islice(pattern.finditer(text), _MOST_NAMES)
+            named += [parameter or match["name"] for match in matches]
     return tuple(dict.fromkeys(map(_our_name, named)))
 
 

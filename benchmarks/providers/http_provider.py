@@ -77,7 +77,7 @@ class HTTPProvider(Provider):
         self._headers.update(self.vendor_headers(spec.api_key))
         self._headers.update(spec.headers)
         self._outbound = spec.outbound
-        self._streams = spec.stream
+        self.streams = spec.stream
         self._stream_usage = True
         self._timeouts = spec.timeouts
         self._session: aiohttp.ClientSession | None = None
@@ -117,7 +117,7 @@ class HTTPProvider(Provider):
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         try:
-            reply = await self._ask(self.request_url(request), self._encoded(request), self._session_here())
+            reply = await self._ask(request)
         except ProviderError as error:
             # The message may quote the endpoint, and that may quote what it was sent.
             raise replace(error, message=f"{self.name}: {without_secrets(error.message, self._secrets)}") from None
@@ -143,15 +143,18 @@ class HTTPProvider(Provider):
             raise error_for_reply(response.status, response.headers, raw, self._secrets)
         return raw
 
-    async def _ask(self, url: URL, body: bytes | io.BytesIO, session: aiohttp.ClientSession) -> ChatReply:
+    async def _ask(self, request: ChatRequest) -> ChatReply:
         import aiohttp
 
+        url, body, session = self.request_url(request), self._encoded(request), self._session_here()
+        options: dict[str, Any] = {"data": body, "allow_redirects": False, "timeout": self._timeout(request)}
         first_byte_ms = first_token = None
         began = time.perf_counter()
         try:
-            async with session.request(self.method, url, data=body, allow_redirects=False) as response:
+            async with session.request(self.method, url, **options) as response:
                 first_byte_ms = (time.perf_counter() - began) * 1000
-                if self._streams and response.status == 200 and response.content_type == "text/event-stream":
+                # Some endpoints stream although they were not asked to.
+                if response.status == 200 and response.content_type == "text/event-stream":
                     stream = response.content, self.assembler(), self._timeouts
                     raw, first_token = await read_stream(*stream, self.max_body_bytes, time.perf_counter)
                 else:
@@ -182,28 +185,34 @@ class HTTPProvider(Provider):
 
         loop = asyncio.get_running_loop()
         if self._session is None:
-            timeouts = self._timeouts
             self._session = aiohttp.ClientSession(
                 connector=self._connector(),
                 headers=self._headers,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 # A proxy would connect to whatever it likes.
                 proxy=None if self._outbound else _environment_proxy(self._base),
-                timeout=aiohttp.ClientTimeout(
-                    total=timeouts.whole,
-                    connect=timeouts.connect,
-                    # A stream keeps its own time once it has begun.
-                    sock_read=max(timeouts.first_byte, timeouts.stream_silence if self._streams else 0.0),
-                ),
+                timeout=self._timeout(None),
             )
             self._loop = loop
         elif self._loop is not loop:
             raise RuntimeError(f"{self!r} belongs to another event loop. Close it there before you use it here.")
         return self._session
 
+    def _is_streamed(self, request: ChatRequest) -> bool:
+        return self.streams if request.stream is None else request.stream
+
+    def _timeout(self, request: ChatRequest | None) -> aiohttp.ClientTimeout:
+        import aiohttp
+
+        timeouts = self._timeouts
+        streamed = request is not None and self._is_streamed(request)
+        # A stream keeps its own time once it has begun.
+        silence = max(timeouts.first_byte, timeouts.stream_silence) if streamed else timeouts.first_byte
+        return aiohttp.ClientTimeout(total=timeouts.whole, connect=timeouts.connect, sock_read=silence)
+
     def _encoded(self, request: ChatRequest) -> bytes | io.BytesIO:
         document = self.body(request)
-        if self._streams:
+        if self._is_streamed(request):
             document |= {"stream": True, **(self.stream_options if self._stream_usage else {})}
         return self._as_bytes(document)
 
@@ -248,7 +257,7 @@ class HTTPProvider(Provider):
         refusal = filter_message(error_object(raw), self._secrets) if response.status in (400, 403) else None
         if refusal is None:
             error = error_for_reply(response.status, response.headers, raw, self._secrets)
-            if self._streams and response.status in (400, 422) and b"stream_options" in raw:
+            if response.status in (400, 422) and b"stream_options" in raw:
                 # Mistral rejects what others need to report usage. The next attempt goes without it.
                 self._stream_usage = False
                 error = replace(error, retryable=True, systemic=False)

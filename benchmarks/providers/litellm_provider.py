@@ -17,11 +17,10 @@ from benchmarks.extras import how_to_install
 from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderError, ProviderSpec
 from benchmarks.providers.clean_text import keys_sent, shortened, storable, without_keys, without_secrets
 from benchmarks.providers.http_errors import Verdict, refusal_of, refused_parameters, verdict_for_status
+from benchmarks.providers.litellm_package import litellm_name
 from benchmarks.providers.openai_compatible import request_body
 from benchmarks.providers.reading import reply_from
 
-PASS_THROUGH_NAME = "litellm"
-"""A provider with this name takes LiteLLM's full model names, such as ``litellm/bedrock/…``."""
 _MOST_READ = 64 * 1024
 
 _BY_EXCEPTION: Mapping[str, Verdict] = {
@@ -39,11 +38,12 @@ _BY_EXCEPTION: Mapping[str, Verdict] = {
 
 
 class LiteLLMProvider(Provider):
-    """Model ``m`` at provider ``p`` is LiteLLM's ``p/m``; see also ``PASS_THROUGH_NAME``."""
+    """The module; ``litellm_name`` says which of LiteLLM's models is meant."""
 
     def __init__(self, spec: ProviderSpec) -> None:
         super().__init__(spec)
         self._timeouts = spec.timeouts
+        self._base_url = spec.base_url
         self._secrets = tuple(secret for secret in (spec.api_key, *spec.headers.values()) if secret)
         self._keys = keys_sent(spec.api_key, spec.headers)
         options = {"api_key": spec.api_key, "api_base": spec.base_url, "extra_headers": dict(spec.headers) or None}
@@ -76,11 +76,14 @@ class LiteLLMProvider(Provider):
 
     def _arguments(self, request: ChatRequest) -> dict[str, object]:
         """Keyword arguments of ``acompletion``. LiteLLM's retries are off, and it drops no parameter silently."""
-        prefix = "" if self.name == PASS_THROUGH_NAME else f"{self.name}/"
+        try:
+            model = litellm_name(self.name, request.model, self._base_url)
+        except ValueError as error:
+            raise ProviderError("not_found", str(error), systemic=True) from None
         return {
             **request_body(request),
             **self._options,
-            "model": prefix + request.model,
+            "model": model,
             "timeout": self._timeouts.whole,
             "num_retries": 0,
             "max_retries": 0,

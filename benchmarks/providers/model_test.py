@@ -127,7 +127,7 @@ async def run_model_test(
     """
     deadline = asyncio.get_running_loop().time() + TEST_SECONDS
     free = asyncio.Semaphore(max(1, parallel))
-    adjustments = Adjustments(f"{provider.name}/{model}", ModelTraits(names=names))
+    adjustments = Adjustments(f"{provider.name}/{model}", ModelTraits(names=names), provider.streams)
 
     async def answer(prompt: Prompt, options: Mapping[str, Any], streamed: bool = False) -> ChatReply:
         messages = [{"role": "user", "content": prompt}]
@@ -152,7 +152,8 @@ async def run_model_test(
         try:
             reply = await answer("Reply with OK.", {})
         except ProviderError as error:
-            # The only thing that this request may change is the name of its limit, which a deployment's does not tell.
+            # All that this request may change is whether it streams, and the name of its limit, which no deployment's
+            # name tells.
             if not adjustments.learn(error, adjustments.adapted(ChatRequest(model, (), max_tokens=MAX_TOKENS))):
                 raise
             reply = await answer("Reply with OK.", {})

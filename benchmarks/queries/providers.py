@@ -99,6 +99,13 @@ class ProviderRow:
     last_answer: LastRun | None
     last_errors: LastRun | None
 
+    def model_named(self, name: str) -> str:
+        """The full name of a model that is named with or without the provider. An endpoint may list names that begin
+        like the provider's own."""
+        full = f"{self.name}/{name}"
+        listed = {model.name for model in (*self.models, *self.others)}
+        return name if name.startswith(f"{self.name}/") and full not in listed else full
+
     @property
     def others_shown(self) -> tuple[ModelRow, ...]:
         return self.others[:OTHERS_SHOWN]

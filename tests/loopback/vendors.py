@@ -1,7 +1,8 @@
 """An endpoint that refuses what vendors refuse, with the bodies that their endpoints answer.
 
 A model is refused by the first part of its name: ``gpt-5``, ``o3``, ``gpt-4``, ``claude``, ``deepseek``, ``mistral``,
-``gemini``. The bodies were seen at the addresses in ``benchmarks/providers/refusals.yaml``.
+``gemini``; ``gemma`` and ``o1-mini`` (no system prompt); ``qwq`` (streamed replies only). The bodies were seen at the
+addresses in ``benchmarks/providers/refusals.yaml``.
 """
 
 from __future__ import annotations
@@ -116,6 +117,28 @@ def _mistral(body: Body) -> tuple[int, Any] | None:
     return None
 
 
+def _gemma(body: Body) -> tuple[int, Any] | None:
+    """The chat template of Gemma in vLLM."""
+    if body["messages"][0]["role"] == "system":
+        return 400, {"object": "error", "message": "System role not supported", "type": "BadRequestError", "code": 400}
+    return None
+
+
+def _o1_mini(body: Body) -> tuple[int, Any] | None:
+    if body["messages"][0]["role"] == "system":
+        message = "Unsupported value: 'messages[0].role' does not support 'system' with this model."
+        return 400, _openai_error(message, "messages[0].role", "unsupported_value")
+    return _openai(body)
+
+
+def _qwq(body: Body) -> tuple[int, Any] | None:
+    """QwQ at Alibaba."""
+    if not body.get("stream"):
+        message = "This model only support stream mode, please enable the stream parameter to access the model. "
+        return 400, _openai_error(message, None, "invalid_parameter_error")
+    return None
+
+
 def _openai_error(message: str, param: str | None, code: str | None) -> dict[str, Any]:
     return {"error": {"message": message, "type": "invalid_request_error", "param": param, "code": code}}
 
@@ -128,5 +151,8 @@ VENDORS: Mapping[str, Callable[[Body], tuple[int, Any] | None]] = {
     "deepseek": _deepseek,
     "mistral": _mistral,
     "gemini": _gemini,
+    "gemma": _gemma,
+    "o1-mini": _o1_mini,
+    "qwq": _qwq,
 }
 """First part of a model's name → the status and body that refuse a request; ``None`` if it is accepted."""

@@ -29,6 +29,8 @@ def test_a_provider_is_listed_checked_and_tested(client: Client, endpoint: Calla
     ]
     answer = client.post(f"{PROVIDERS}/loop/test", {"model": "other"}, content_type="application/json")
     assert answer.status_code == 200
+    again = client.post(f"{PROVIDERS}/loop/test", {"model": "loop/other"}, content_type="application/json").json()
+    assert [model["name"] for model in again["models"]] == ["loop/model", "loop/judge", "loop/other"]
     tests = {model["name"]: model["test"] for model in client.get(f"{PROVIDERS}/loop").json()["models"]}
     assert tests["loop/other"]["error"] == ""
     assert tests["loop/other"]["capabilities"]["tools"]["support"] == "yes"

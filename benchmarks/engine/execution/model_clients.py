@@ -54,8 +54,8 @@ def model_client(name: str) -> Model:
     provider, model = split_model(name)
     configured = settings.CODEFORGE.providers.get(provider)
     policy = configured.retries if configured else RetryPolicy(max_attempts=1)
-    adjustments = Adjustments(name, traits_of(name, settings.CODEFORGE.model_families))
     client = _provider(provider, key_of(provider).value, address_of(provider))
+    adjustments = Adjustments(name, traits_of(name, settings.CODEFORGE.model_families), client.streams)
     return Model(client, model, _gates().of(provider, model, limits_of(name)), adjustments, policy)
 
 

@@ -197,3 +197,30 @@ def test_extra_parameters_are_sent_hashed_and_cached_apart(endpoint: Endpoint, s
     assert len(set(hashes)) == 2
     again = worked(make_run(dataset, use_cache=True, extra={"reasoning_effort": "low"}))
     assert (again.extra, len(server.stats.bodies)) == ({"top_k": 5, "reasoning_effort": "low"}, 2)
+
+
+@pytest.mark.parametrize("model", ["gemma-2-9b-it", "o1-mini"])
+def test_a_refused_system_prompt_goes_into_the_first_user_message(endpoint: Endpoint, model: str) -> None:
+    server = endpoint(refusing(verdict_or_two))
+    run = worked(make_run(make_dataset(4), model=f"loop/{model}", concurrency=1, system_prompt="Be brief."))
+    assert (run.status, run.errors, run.adjustments["model"].keys()) == (RunStatus.COMPLETED, 0, {"system_role"})
+    sent = requests_to(server, model)
+    assert len(sent) == 1 + 4, "one request finds out"
+    for body in sent[1:]:
+        assert [message["role"] for message in body["messages"]] == ["user"]
+        assert body["messages"][0]["content"].startswith("Be brief.\n\n")
+    for transcript in Transcript.objects.filter(result__run=run):
+        assert "The system prompt was sent in the first user message" in " ".join(transcript.notes)
+
+
+def test_a_model_that_only_streams_is_streamed_and_its_judge_too(endpoint: Endpoint) -> None:
+    server = endpoint(refusing(verdict_or_two))
+    judge = {"metrics": ["correctness"], "judge_model": "loop/qwq-judge"}
+    run = worked(make_run(make_dataset(4), judge_tried=False, model="loop/qwq-32b", concurrency=1, **judge))
+    assert (run.status, run.errors) == (RunStatus.COMPLETED, 0)
+    assert {role: [*notes] for role, notes in run.adjustments.items()} == {
+        "model": ["unstreamed"],
+        "judge": ["unstreamed"],
+    }
+    assert [body.get("stream") for body in requests_to(server, "qwq-32b")] == [None] + [True] * 4
+    assert run.tokens_in, "usage is reported in the stream"

@@ -44,7 +44,7 @@ class HttpSystem(HTTPProvider):
         super().__init__(spec)
         self._options = spec.system or SystemOptions()
         self.method = self._options.method
-        self._streams = True  # whatever comes as events is read as such
+        self.streams = True  # whatever comes as events is read as such
         self._names = names_in(self._options.body) | names_in(self._options.path)
 
     async def complete(self, request: ChatRequest) -> ChatReply:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.providers.base import ChatReply, ToolCall
-from benchmarks.providers.clean_text import NOTE, keys_sent, without_keys
+from benchmarks.providers.clean_text import NOTE, keys_sent, without_keys, without_secrets
 
 KEY = "planted-key-0123456789"
 
@@ -48,3 +48,22 @@ def test_a_key_is_hidden_wherever_the_endpoint_puts_it(reply: ChatReply) -> None
 def test_an_answer_that_quotes_no_key_is_the_same_object() -> None:
     reply = ChatReply("An example: sk-0123456789abcdef", tool_calls=(ToolCall("1", "f", {"n": 1}, '{"n": 1}'),))
     assert without_keys(reply, (KEY,)) is reply
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Authorization: Bearer abc",
+        "x-api-key=abc",
+        "Incorrect key provided: abc.",
+        '{"Authorization": "abc"}',
+        "no key abc",
+    ],
+)
+def test_a_short_key_is_hidden_where_it_is_given_as_a_value(text: str) -> None:
+    assert "abc" not in without_secrets(text, ("abc",))
+
+
+def test_a_short_key_leaves_words_alone() -> None:
+    text = "none of the abc models: abcde"
+    assert without_secrets(text, ("abc",)) == text

@@ -3,12 +3,14 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
+from benchmarks.providers import litellm_package
 from benchmarks.providers.base import ChatReply, ChatRequest, ProviderError, ProviderSpec, Timeouts
 from benchmarks.providers.litellm_provider import LiteLLMProvider
 from tests.loopback import serve
@@ -87,10 +89,43 @@ async def test_the_request_names_vendor_and_key_and_forbids_retries(install: Cal
     ]
 
 
-async def test_the_provider_called_litellm_takes_whole_model_names(install: Callable[..., ModuleType]) -> None:
-    module = install(answer())
-    await LiteLLMProvider(ProviderSpec("litellm")).complete(ChatRequest("bedrock/claude", []))
-    assert module.asked[0]["model"] == "bedrock/claude"
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An installed LiteLLM that knows two vendors, and whose import is not needed."""
+    folder = tmp_path / "litellm"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("raise RuntimeError('imported')")
+    (folder / "provider_endpoints_support_backup.json").write_text('{"providers": {"bedrock": {}, "openai": {}}}')
+    (folder / "model_prices_and_context_window_backup.json").write_text("{}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "litellm", raising=False)
+    litellm_package.vendors.cache_clear()
+    litellm_package.prices.cache_clear()
+    yield
+    litellm_package.vendors.cache_clear()
+    litellm_package.prices.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("provider", "base_url", "model", "expected"),
+    [
+        ("bedrock", None, "claude", "bedrock/claude"),
+        ("litellm", None, "bedrock/claude", "bedrock/claude"),
+        ("mygate", None, "bedrock/claude", "bedrock/claude"),
+        ("mygate", "http://127.0.0.1:4000", "house-model", "litellm_proxy/house-model"),
+    ],
+)
+@pytest.mark.usefixtures("package")
+def test_a_provider_is_a_vendor_or_takes_full_names(
+    provider: str, base_url: str | None, model: str, expected: str
+) -> None:
+    assert litellm_package.litellm_name(provider, model, base_url) == expected
+
+
+@pytest.mark.usefixtures("package")
+def test_a_name_that_litellm_cannot_know_says_what_to_write() -> None:
+    with pytest.raises(ValueError, match="mygate/bedrock/claude, or the provider a `base_url`"):
+        litellm_package.litellm_name("mygate", "claude", None)
 
 
 @pytest.mark.parametrize(

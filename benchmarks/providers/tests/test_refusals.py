@@ -43,7 +43,13 @@ REFUSALS: list[tuple[int, Any, tuple[str, ...]]] = [
     ),
     (400, openai("Unsupported parameter: 'top_p' is not supported with this model."), ("top_p",)),
     (400, openai(LIMIT, "max_tokens", "unsupported_parameter"), ("max_tokens",)),
-    (400, openai("…", "messages[0].role", "unsupported_value"), ("messages[0].role",)),
+    (400, openai("…", "messages[0].role", "unsupported_value"), ("system_role",)),
+    # System prompts: vLLM, llama.cpp, Gemma at Google; streamed replies only: Codex, Fireworks
+    (400, {"object": "error", "message": "System role not supported", "code": 400}, ("system_role",)),
+    (500, {"error": {"code": 500, "message": "Value is not callable: System role not supported"}}, ("system_role",)),
+    (400, {"error": {"code": 400, "message": "Developer instruction is not enabled for models/g"}}, ("system_role",)),
+    (400, {"detail": "Stream must be set to true"}, ("stream",)),
+    (400, openai("Requests with max_tokens > 4096 must have stream=true", "max_tokens", "BAD_REQUEST"), ("stream",)),
     (
         400,
         openai(

@@ -18,6 +18,7 @@ from benchmarks.providers.base import ChatReply, ChatRequest, Provider, Provider
 from benchmarks.providers.http_provider import REJECTED_BY_ENDPOINT
 from benchmarks.providers.registered_providers import make_provider
 from benchmarks.providers.systems.options import SYSTEM_KINDS
+from benchmarks.providers.vendors import vendor_of
 
 ROOT = Path(__file__).resolve().parents[3]
 EXCHANGES = yaml.safe_load((Path(__file__).parent / "vendors.yaml").read_text())
@@ -33,6 +34,13 @@ def entries() -> dict[str, dict[str, Any]]:
 
 
 ENTRIES = entries()
+
+
+def test_vendors_are_told_from_endpoints_of_ones_own_by_their_address() -> None:
+    for name, entry in ENTRIES.items():
+        url = entry.get("base_url") or entry.get("default_url") or ""
+        assert (vendor_of(url) is not None) == url.startswith("https://"), name
+    assert vendor_of("https://openai.com.example.org/v1") is None
 
 
 @asynccontextmanager

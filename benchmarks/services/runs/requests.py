@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections import defaultdict
 from typing import Any
 
@@ -15,6 +14,7 @@ from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Dataset
 from benchmarks.prompt_template import template_problem
+from benchmarks.providers import litellm_package
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.providers.extra_parameters import TOKEN_LIMITS, problems_of
 from benchmarks.providers.registered_providers import split_model
@@ -202,11 +202,20 @@ def _configured(name: str) -> str:
         raise serializers.ValidationError(f"Provider {provider} is not configured.{how} {known}")
     elif not model and not providers[provider].is_system:
         raise serializers.ValidationError(f"{provider} has several models. Use {provider}/MODEL.")
-    elif providers[provider].kind == "litellm" and importlib.util.find_spec("litellm") is None:
+    elif providers[provider].kind == "litellm":
+        _check_litellm(provider, model)
+    return name
+
+
+def _check_litellm(provider: str, model: str) -> None:
+    if not litellm_package.is_installed():
         raise serializers.ValidationError(
             f"Provider {provider} requires LiteLLM, which is not installed. Run `{how_to_install('litellm')}`."
         )
-    return name
+    try:
+        litellm_package.litellm_name(provider, model, settings.CODEFORGE.providers[provider].base_url)
+    except ValueError as error:
+        raise serializers.ValidationError(str(error)) from None
 
 
 def validated(data: Any) -> dict[str, Any]:

@@ -134,10 +134,7 @@ def test_who_entered_and_removed_a_key_is_in_the_audit_log(client: Client, serve
 
 def test_what_is_no_key_is_refused_without_quoting_it(server: LoopbackServer) -> None:
     for provider, key in (
-        *(
-            ("loop", wrong)
-            for wrong in ("", "short", "two words here", "line\r\nX-Header: 1", "schlüssel-mit-ü", "x" * 501)
-        ),
+        *(("loop", wrong) for wrong in ("", "two words here", "line\r\nX-Header: 1", "schlüssel-mit-ü", "x" * 501)),
         ("free", KEY),
         ("nowhere", KEY),
     ):
@@ -145,6 +142,16 @@ def test_what_is_no_key_is_refused_without_quoting_it(server: LoopbackServer) ->
             set_key(provider, key)
         assert not key or key not in refused.value.message, provider
     assert not ProviderKey.objects.exists()
+
+
+def test_an_endpoint_of_ones_own_may_have_a_short_key_and_a_vendor_not(settings: Any) -> None:
+    own, vendor = "http://127.0.0.1:9/v1", "https://api.openai.com/v1"
+    addresses = {name: {"base_url": url, "api_key_env": "LOOP_KEY"} for name, url in (("own", own), ("vendor", vendor))}
+    settings.CODEFORGE = parse_config({"providers": addresses}, environ={})
+    set_key("own", "abc")
+    assert key_of("own").value == "abc"
+    with pytest.raises(NotPossible, match="not an API key"):
+        set_key("vendor", "abc")
 
 
 def test_production_stores_and_reads_keys_only_where_the_operator_allows_it(
