@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from benchmarks.analysis.comparisons import FACETS
-from benchmarks.analysis.rankings import Place
+from benchmarks.analysis.rankings import differences_in_full
 from benchmarks.metrics.base import FAULTS
 from benchmarks.metrics.registered_metrics import is_score, metric_named
 from benchmarks.metrics.rubrics import Rubric
@@ -20,7 +20,7 @@ from benchmarks.presentation.labels import OUTCOME, RUN_STATUS, run_status, sent
 from benchmarks.presentation.numbers import interval, score
 from benchmarks.presentation.sentences import unknown_cost
 from benchmarks.providers.extra_parameters import shown
-from benchmarks.queries.matrix import rank_ranges, tested
+from benchmarks.queries.ranked_tables import RankedTable
 from benchmarks.queries.tables.runs import cost
 from benchmarks.run_parameters import settings_shown
 from benchmarks.summary import NO_NUMBERS, Expected, MetricNumbers
@@ -151,7 +151,7 @@ def run_finding(run: Run) -> str:
 @dataclass(frozen=True, slots=True)
 class Comparable:
     """A run among comparable ones. ``rank`` is the range that the paired tests allow, empty with a ``reason``.
-    ``differs`` is that of its ``Place``."""
+    ``differs`` names how it answers and what scored it, where the runs differ in that."""
 
     run: Run
     score: MetricRow
@@ -160,18 +160,12 @@ class Comparable:
     differs: str
 
 
-def comparables(places: Sequence[Place], metric: str) -> list[Comparable]:
+def comparables(table: RankedTable) -> list[Comparable]:
     """Ranked runs, best first, and those without a rank."""
-    ranges = rank_ranges(tested([place.run for place in places if place.rank], metric))
+    told = differences_in_full([place.run for place in table.places], table.metric)
     return [
-        Comparable(
-            place.run,
-            metric_row(metric, place.numbers),
-            ranges.get(place.run.pk) or str(place.rank or ""),
-            place.reason,
-            place.differs,
-        )
-        for place in places
+        Comparable(place.run, metric_row(table.metric, place.numbers), table.rank(place), place.reason, words)
+        for place, words in zip(table.places, told, strict=True)
     ]
 
 

@@ -47,8 +47,11 @@ class Place:
 
 
 def metrics_of(alike: Sequence[Run]) -> list[str]:
-    """The metrics of runs: the headlines, the one that most of them have first, and then the others in their order."""
-    headlines = Counter(run.headline for run in alike)
+    """The metrics of runs: the headlines, the one that most models have first, and then the others in their order."""
+    of_models = dict.fromkeys(
+        (run.model, run.import_format, run.headline) for run in alike if not run.model.startswith("baseline/")
+    )
+    headlines = Counter(name for *_, name in of_models) or Counter(run.headline for run in alike)
     others = (name for run in alike for name in run.metrics)
     return list(dict.fromkeys((*(name for name, _ in headlines.most_common()), *others)))
 
@@ -109,6 +112,11 @@ def differences(rows: Sequence[tuple[Run, Mapping[str, object]]]) -> list[str]:
     """What distinguishes the values of each row from the others in words. Baselines have no parameters to name."""
     values = [own for run, own in rows if own or not run.is_baseline]
     return [difference(own, values) if own or not run.is_baseline else "" for run, own in rows]
+
+
+def differences_in_full(runs: Sequence[Run], metric: str) -> list[str]:
+    """The same of runs by ``row_values``, with the judge."""
+    return differences([(run, row_values(run, metric)) for run in runs])
 
 
 def _without_columns(values: Mapping[str, object]) -> dict[str, object]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,8 +12,7 @@ from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 
 from benchmarks.analysis.rankings import Place, marks_of, metrics_of, places, under_baseline
-from benchmarks.asking import differing, phrase
-from benchmarks.metrics.registered_metrics import metric_named
+from benchmarks.asking import differing, key_of, phrase
 from benchmarks.models import COMPLETED, Dataset, DatasetVersion, Run
 from benchmarks.presentation.labels import prompt_variant, version_label
 from benchmarks.presentation.numbers import plural
@@ -26,8 +26,12 @@ MOST_READ = 2_000
 DECISIVE = (
     *("pk", "dataset_version_id", "model", "import_format", "limit", "task_classes", "question_key", "answer_key"),
     *("target_half_width", "total", "repeats", "n_all", "added_canvases", "headline"),
+    *(parameter.field for parameter in deciding(Decides.SCORE)),
+    "rubrics",
 )
 """Columns of ``completed_runs`` that decide whether a run is the latest of its model in its setting."""
+PER_ROW = 3
+"""Runs of one row of a leaderboard among which one with enough scores is looked for."""
 _SCORED = (
     *("dataset", "dataset_version", "model", "variant", "kind", "import_format", "rescored_from", "status", "metrics"),
     "headline",
@@ -158,21 +162,94 @@ def whole_runs(version: DatasetVersion) -> tuple[list[Run], int]:
 def latest_runs(where: Q) -> list[Alike]:
     """The full runs among the latest ``MOST_READ`` completed ones that are the latest of their model in their setting,
     the group with the newest run first. Three queries."""
+    return _read_groups(*_groups(where, lambda run: (run.model, run.import_format, run.answer_key), 1))
+
+
+def table_candidates(where: Q) -> list[Alike]:
+    """The same for ``places``: also apart by what scored the answers, and ``PER_ROW`` runs of each, so that an earlier
+    one can stand for one with too few scores. Three queries."""
+    return _read_groups(*_groups(where, row_of, PER_ROW))
+
+
+def row_of(run: Any) -> tuple[object, ...]:
+    """What makes runs of one setting different rows of a leaderboard: the model, how it answers, what scores it."""
+    scored_by = (getattr(run, parameter.field) for parameter in deciding(Decides.SCORE))
+    return run.model, run.import_format, run.answer_key, *scored_by, key_of(run.rubrics)
+
+
+def most_shared_dataset() -> int | None:
+    """The dataset on whose newest version most models share a setting and a headline, of equals the one with the newest
+    run; ``None`` without runs. Two queries."""
+    groups, by_id = _groups(Q(), lambda run: (run.model,), 1)
+    newest: dict[int, DatasetVersion] = {}
+    for version in sorted((by_id[pk] for pk in groups), key=lambda version: version.number):
+        newest[version.dataset_id] = version
+
+    def shared(version: DatasetVersion) -> tuple[int, int]:
+        latest = [[runs[0] for runs in rows.values()] for rows in groups[version.pk].values()]
+        counts = [
+            max(Counter(run.headline for run in runs if not run.model.startswith("baseline/")).values(), default=0)
+            for runs in latest
+        ]
+        return max(counts), max(run.pk for runs in latest for run in runs)
+
+    return max(newest, key=lambda dataset: shared(newest[dataset]), default=None)
+
+
+def comparable_runs(run: Run) -> list[Run]:
+    """A completed full run and those of the other rows of the leaderboard on which it stands, for ``places`` by its
+    headline. In its own row it stands for the model, however old it is. Empty without another row. Two queries."""
+    version, same = run.dataset_version, Q(dataset_version=run.dataset_version_id, question_key=run.question_key)
+    candidates = [each for each in _decisive(same) if is_whole(each, version)] if is_whole(run, version) else []
+    own = next((each for each in candidates if each.pk == run.pk), None)
+    if own is None:
+        return []
+    alike = [each for each in candidates if each.n_all is None and like_of(each) == like_of(own)]
+    rows = _latest_rows(alike, row_of, PER_ROW) | {row_of(own): [own]}
+    if len(rows) == 1:
+        return []
+    read = completed_runs().in_bulk([each.pk for latest in rows.values() for each in latest])
+    return sorted(read.values(), key=lambda each: -each.pk)
+
+
+_Row = tuple[object, ...]
+_Groups = dict[int, dict[Setting, dict[_Row, list[Any]]]]
+
+
+def _latest_rows(candidates: Iterable[Any], row: Callable[[Any], _Row], per_row: int) -> dict[_Row, list[Any]]:
+    """Row → the latest of its runs, newest first, as they come."""
+    rows: dict[_Row, list[Any]] = {}
+    for run in candidates:
+        latest = rows.setdefault(row(run), [])
+        if len(latest) < per_row:
+            latest.append(run)
+    return rows
+
+
+def _groups(where: Q, row: Callable[[Any], _Row], per_row: int) -> tuple[_Groups, dict[int, DatasetVersion]]:
+    """Version → setting → row → its latest full runs, newest first, with the columns ``DECISIVE``; and the versions."""
     candidates = _decisive(where)
-    by_id = DatasetVersion.objects.only("number", "dataset", "facets").in_bulk(
-        {run.dataset_version_id for run in candidates}
-    )
-    groups: dict[int, dict[Setting, dict[tuple[str, ...], int]]] = {}
+    versions = DatasetVersion.objects.only("number", "dataset", "facets")
+    by_id = versions.in_bulk({run.dataset_version_id for run in candidates})
+    alike: dict[int, dict[Setting, list[Any]]] = {}
     for run in candidates:
         if run.n_all is None and is_whole(run, by_id[run.dataset_version_id]):
-            by_model = groups.setdefault(run.dataset_version_id, {}).setdefault(like_of(run), {})
-            by_model.setdefault((run.model, run.import_format, run.answer_key), run.pk)
-    read = completed_runs().in_bulk(
-        [pk for group in groups.values() for latest in group.values() for pk in latest.values()]
-    )
+            alike.setdefault(run.dataset_version_id, {}).setdefault(like_of(run), []).append(run)
+    groups = {
+        version: {setting: _latest_rows(runs, row, per_row) for setting, runs in settings.items()}
+        for version, settings in alike.items()
+    }
+    return groups, by_id
+
+
+def _read_groups(groups: _Groups, by_id: Mapping[int, DatasetVersion]) -> list[Alike]:
+    chosen = [run.pk for group in groups.values() for rows in group.values() for runs in rows.values() for run in runs]
+    read = completed_runs().in_bulk(chosen)
     alike: list[Alike] = []
     for version, settings in groups.items():
-        members = [[read[pk] for pk in latest.values() if pk in read] for latest in settings.values()]
+        members = [
+            [read[run.pk] for runs in rows.values() for run in runs if run.pk in read] for rows in settings.values()
+        ]
         known = [(setting_of(runs[0]), runs) for runs in members if runs]
         alike += [
             Alike(
@@ -185,42 +262,6 @@ def latest_runs(where: Q) -> list[Alike]:
             for setting, runs in known
         ]
     return alike
-
-
-def comparable_places(run: Run) -> list[Place]:
-    """A completed full run among the latest of each other model in its setting, by its headline. Two queries.
-
-    A model that was asked to answer in another way is another one. Empty for any other run, and where no other model
-    has such a run. A judged metric compares runs that were judged alike.
-    """
-    if not is_whole(run, run.dataset_version):
-        return []
-    metric = run.headline
-    known = metric_named(metric)
-    same = Q(dataset_version=run.dataset_version_id, question_key=run.question_key)
-    if known is not None and known.judged:
-        same &= Q(**{parameter.field: parameter.value_of(run) for parameter in deciding(Decides.SCORE)})
-    candidates = [each for each in _decisive(same) if is_whole(each, run.dataset_version)]
-    own = next((each for each in candidates if each.pk == run.pk), None)
-    if own is None:
-        return []
-    setting, of_own = like_of(own), (own.model, bool(own.import_format), own.answer_key)
-    latest = {of_own: run.pk}
-    for each in candidates:
-        if each.n_all is None and like_of(each) == setting:
-            latest.setdefault((each.model, bool(each.import_format), each.answer_key), each.pk)
-    if len(latest) == 1:
-        return []
-    read = completed_runs().in_bulk(list(latest.values()))
-    others = [
-        read[pk]
-        for model, pk in latest.items()
-        if model != of_own
-        and pk in read
-        and metric in read[pk].numbers.metrics
-        and read[pk].rubric_version(metric) == run.rubric_version(metric)
-    ]
-    return places([read[run.pk], *others], metric) if others and run.pk in read else []
 
 
 def _decisive(where: Q) -> list[Any]:

@@ -12,7 +12,6 @@ from benchmarks.analysis.score_table import metric_of
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import LIVE, TERMINAL, Run, RunKind
 from benchmarks.presentation.comparisons import ranking_sentences
-from benchmarks.presentation.numbers import rank_range
 from benchmarks.presentation.ranks import Mark, only_baselines
 from benchmarks.queries.judge_words import Judged, in_parentheses, judge_words, judged_scores
 from benchmarks.statistics.ranking import Verdict
@@ -125,12 +124,6 @@ def tested(ranked: Sequence[Run], metric: str) -> Matrix | None:
     if not is_score(metric) or not 0 < len(ranked) <= MOST_TESTED + sum(run.is_baseline for run in ranked):
         return None
     return matrix(ranked, metric)
-
-
-def rank_ranges(grid: Matrix | None) -> dict[int, str]:
-    """Run → the ranks that the paired tests of a ``tested`` matrix allow: ``1``, ``2–3``."""
-    rows = grid.rows if grid else ()
-    return {row.runs[0].pk: rank_range(row.place.rank_low, row.place.rank_high) for row in rows if row.place}
 
 
 def facets_of(run: Run) -> list[str]:

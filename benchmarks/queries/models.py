@@ -9,14 +9,20 @@ from datetime import datetime
 from django.db.models import Count, Max, Min, Q, Sum
 from django.db.models.fields.json import KeyTransform
 
-from benchmarks.analysis.matrices import Cell, Row
+from benchmarks.analysis.rankings import Place, under_baseline
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import OF_MODELS, Run
-from benchmarks.presentation.ranks import under
-from benchmarks.queries.leaderboard import Alike, completed_runs, latest_runs, scored_runs, standings
-from benchmarks.queries.matrix import matrix
+from benchmarks.queries.leaderboard import (
+    Alike,
+    completed_runs,
+    row_of,
+    scored_runs,
+    standings,
+    table_candidates,
+)
 from benchmarks.queries.overall_leaderboard import overall_leaderboard
 from benchmarks.queries.providers import ModelRow, ProviderRow
+from benchmarks.queries.ranked_tables import RankedTable, ranked_table
 
 MOST_MODELS = 100
 """Models that the list has: those with the newest runs."""
@@ -43,28 +49,39 @@ class ModelTotals:
 
 @dataclass(frozen=True, slots=True)
 class ModelStanding:
-    """The model's latest full run on a dataset among those of the other models, on the same tasks in the same setting.
+    """The model's ``place`` on the leaderboard of a dataset by its newest full run, in the ``setting`` of that run;
+    ``under`` is the baseline that it does not reach, empty if there is none."""
 
-    ``row`` has its score and its place; ``others`` is the mean of the other models that have a rank; ``under`` is the
-    baseline that it does not reach, empty if there is none.
-    """
-
-    cell: Cell
-    row: Row
+    place: Place
+    table: RankedTable
     setting: str
-    n_models: int
-    others: float | None
     under: str
 
     @property
-    def n_above(self) -> int:
-        """How many models score significantly lower."""
-        return self.n_models - self.row.place.rank_high if self.row.place else 0
+    def run(self) -> Run:
+        return self.place.run
 
     @property
-    def n_below(self) -> int:
+    def others(self) -> float | None:
+        """The mean of the other models that have a rank."""
+        means = [
+            other.numbers.mean
+            for other in self.table.places
+            if other.rank and other.numbers.mean is not None and other.run.model != self.run.model
+        ]
+        return sum(means) / len(means) if means else None
+
+    @property
+    def n_above(self) -> int | None:
+        """How many models score significantly lower; ``None`` without a test."""
+        span = self.table.spans.get(self.run.pk)
+        return self.table.n_ranked - span[1] if span else None
+
+    @property
+    def n_below(self) -> int | None:
         """How many models score significantly higher."""
-        return self.row.place.rank_low - 1 if self.row.place else 0
+        span = self.table.spans.get(self.run.pk)
+        return span[0] - 1 if span else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +193,7 @@ def model_standings(model: str) -> list[ModelStanding]:
     """Where a model stands on each dataset by its newest full run, the newest first."""
     datasets = completed_runs().order_by().filter(model=model).values("dataset")
     newest: dict[int, tuple[Run, Alike]] = {}
-    for alike in latest_runs(Q(dataset__in=datasets)):
+    for alike in table_candidates(Q(dataset__in=datasets)):
         for run in alike.runs:
             if run.model == model and (run.dataset_id not in newest or newest[run.dataset_id][0].pk < run.pk):
                 newest[run.dataset_id] = (run, alike)
@@ -184,15 +201,7 @@ def model_standings(model: str) -> list[ModelStanding]:
 
 
 def _standing(run: Run, alike: Alike) -> ModelStanding:
-    metric = run.headline
-    others = [other for other in alike.runs if other.model != run.model and metric in other.all_metrics]
-    grid = matrix([run, *others], metric)
-    rows = grid.rows
-    row = next(row for row in rows if row.runs[0].pk == run.pk)
-    ranked = [other.overall[0] for other in rows if other.place and other.overall and other is not row]
-    cell = row.cells[0]
-    assert cell is not None, "the run is in its row"
-    mean = sum(ranked) / len(ranked) if ranked else None
-    marks = grid.statement.marks if grid.statement else ()
-    below = under(row.overall[0], marks) if row.place and row.overall else ""
-    return ModelStanding(cell, row, alike.words, len(ranked) + (row.place is not None), mean, below)
+    table = ranked_table(sorted(alike.runs, key=lambda each: -each.pk), run.headline)
+    # With too few scores, an earlier run of its row may stand for it.
+    place = table.place_of(run) or next(each for each in table.places if row_of(each.run) == row_of(run))
+    return ModelStanding(place, table, alike.words, under_baseline(place, table.places, table.metric))

@@ -119,3 +119,52 @@ def test_a_judge_that_was_measured_on_known_answers_is_calibrated(client: Client
     assert found is not None
     right = f"calibrated: right on {found.accuracy.mean:.0%} of known answers)"
     assert f"judged by {JUDGE}, {right}" in shown(client, "/leaderboard/")
+
+
+def ranks_on(client: Client, path: str) -> dict[int, str]:
+    """Run → its rank, of the first table of ranks on the page; without a link, it is the run of the page."""
+    text = client.get(path).content.decode()
+    table = next(each for each in text.split("<table")[1:] if ">Rank" in each).split("</table>")[0]
+    found = {}
+    for row in table.split("<tr")[2:]:
+        linked = re.search(r"/runs/(\d+)/", row) or re.search(r"(\d+)", path)
+        rank = re.search(r'<td class="num[^>]*>([^<]+)<', row)
+        assert linked
+        assert rank
+        found[int(linked[1])] = rank[1]
+    return found
+
+
+@pytest.mark.parametrize("n_models", [9, 26], ids=["tested", "too many to test"])
+def test_a_run_has_one_rank_on_every_page(client: Client, n_models: int) -> None:
+    dataset = make_dataset(20)
+    for number in range(n_models):
+        right = 20 - number % 9 * 2
+        make_scored_run(dataset, [1.0] * right + [0.0] * (20 - right), model=f"a/m{number}")
+    make_scored_run(dataset, [1.0] * 12 + [0.0] * 8, model="a/m1", parameters={"temperature": 0.0})
+    make_scored_run(dataset, [1.0] * 3 + [None] * 17, model="a/m2")  # too few scores: the earlier run stands for it
+    make_scored_run(dataset, [1.0] * 10 + [0.0] * 10, model="baseline/majority")
+    expected = ranks_on(client, "/leaderboard/")
+    assert len(expected) == n_models + 2
+    for pk in expected:
+        assert ranks_on(client, f"/runs/{pk}/").items() <= expected.items(), pk
+        model = Run.objects.get(pk=pk).model
+        if model not in ("a/m1", "baseline/majority"):
+            row = shown(client, f"/models/{model}/").partition("Strengths and weaknesses")[2]
+            assert f" {expected[pk]} of {n_models + 1} " in row, model
+
+
+def test_the_leaderboard_opens_on_what_most_models_share(client: Client) -> None:
+    few, most = make_dataset(4, slug="few"), make_dataset(4, slug="most")
+    for model in ("a/x", "a/y", "a/z"):
+        make_scored_run(most, (1.0, 0.0, 1.0, 0.0), model=model, metrics=["contains"])
+    make_scored_run(most, (1.0, 0.0, 1.0, 0.0), model="a/x", metrics=["exact_match"])
+    for _ in range(6):
+        make_scored_run(most, (1.0, 0.0, 1.0, 0.0), model="a/v", metrics=["exact_match"])
+        make_scored_run(few, (1.0, 1.0, 1.0, 0.0), model="a/x")
+    make_scored_run(few, (1.0, 1.0, 1.0, 0.0), model="baseline/random")
+    assert "most: leaderboard Version 1, Contains" in shown(client, "/leaderboard/")
+    assert "few: leaderboard" in shown(client, "/leaderboard/?dataset=few")
+    for model in ("a/y", "a/z"):
+        make_scored_run(few, (1.0, 1.0, 1.0, 0.0), model=model)
+    assert "few: leaderboard" in shown(client, "/leaderboard/"), "of equals the newest"

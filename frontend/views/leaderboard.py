@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -19,9 +19,10 @@ from benchmarks.presentation import sentences
 from benchmarks.queries import leaderboard as reads
 from benchmarks.queries.judge_words import measured
 from benchmarks.queries.live import live_state
-from benchmarks.queries.matrix import Matrix, rank_ranges, tested
+from benchmarks.queries.matrix import Matrix
 from benchmarks.queries.newer_references import newer_references
 from benchmarks.queries.overall_leaderboard import MOST_DATASETS, overall_leaderboard
+from benchmarks.queries.ranked_tables import RankedTable, ranked_table
 from benchmarks.services.access import may_launch
 from benchmarks.summary import MetricNumbers, Times
 from frontend import charts, params
@@ -126,8 +127,11 @@ def chart(request: HttpRequest, name: str, form: str) -> HttpResponse:
 
 
 def board(query: QueryDict) -> dict[str, Any]:
-    """The chosen dataset, version and metric (by default the first of each) and their rows."""
+    """The chosen dataset, version and metric, by default what most models share, and their rows."""
     datasets = reads.ranked_datasets()
+    if not params.text(query, "dataset"):
+        shared = reads.most_shared_dataset()
+        datasets.sort(key=lambda dataset: dataset.pk != shared)
     slug, number = params.text(query, "dataset"), params.whole_number(query, "version")
     unknown = slug if slug and datasets and slug not in {dataset.slug for dataset in datasets} else ""
     dataset = None if unknown else _first(datasets, lambda dataset: dataset.slug == slug)
@@ -142,10 +146,8 @@ def board(query: QueryDict) -> dict[str, Any]:
     metric = _first(metrics, lambda name: name == params.text(query, "metric")) or ""
     choose = rankings.BEST if query.get("choose") == rankings.BEST else rankings.LATEST
     rank = rankings.THRESHOLD if query.get("rank") == rankings.THRESHOLD else rankings.MEAN
-    places = rankings.places(runs, metric, choose, rank)
-    grid = tested(rankings.runs_to_test(places), metric) if rank == rankings.MEAN else None
-    ranges = rank_ranges(grid)
-    rows = [_row(place, metric, ranges) for place in places]
+    table = ranked_table(runs, metric, choose, rank)
+    rows = [_row(place, table) for place in table.places]
     chosen: dict[str, str] = {}
     if dataset and version:
         chosen = {"dataset": dataset.slug, "version": str(version.number), "metric": metric}
@@ -172,8 +174,8 @@ def board(query: QueryDict) -> dict[str, Any]:
         "choices": [(rankings.LATEST, "Latest run"), (rankings.BEST, "Best run")],
         "rank": rank,
         "ranks": [(rankings.MEAN, "Mean score"), (rankings.THRESHOLD, "Threshold")],
-        "is_tested": bool(ranges),
-        "said": _said(grid, rows, metric),
+        "is_tested": bool(table.spans),
+        "said": _said(table.grid, rows, metric),
         "guess": next((guess for row in rows if (guess := row.run.guess_of(metric)) is not None), None),
         "has_readable": any(row.score.readable for row in rows),
         "has_corrected": any(row.score.corrected for row in rows),
@@ -206,14 +208,14 @@ def _first(items: Sequence[Item], wanted: Any) -> Item | None:
     return next(filter(wanted, items), next(iter(items), None))
 
 
-def _row(place: rankings.Place, metric: str, ranges: Mapping[int, str]) -> Row:
-    run = place.run
+def _row(place: rankings.Place, table: RankedTable) -> Row:
+    run, metric = place.run, table.metric
     costs = (run.answers_cost_usd, run.judge_cost_usd if run.judge_model else 0.0)
     model, judge = (None if cost is None or not run.total else 1000 * cost / run.total for cost in costs)
     latency = run.numbers.latency_ms
     return Row(
         run=run,
-        rank=ranges.get(run.pk) or (str(place.rank) if place.rank else ""),
+        rank=table.rank(place),
         reason=place.reason,
         numbers=place.numbers,
         score=metric_row(metric, place.numbers, corrected_mean(run, metric)),

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from benchmarks.presentation.numbers import points, rank_range
+from benchmarks.presentation.numbers import points
 from benchmarks.presentation.sentences import n_of_mean, total_cost
 from benchmarks.queries import history as history_reads
 from benchmarks.queries.judge_words import joined, judge_words, judged_scores
@@ -39,6 +39,7 @@ class StandingRow:
     difference: str
     verdict: str
     cost: str
+    latency: float | None
 
 
 @require_safe
@@ -48,7 +49,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         raise Http404(f"No run has asked the model {name}.")
     histories = history_reads.histories(history_reads.latest_runs(model=name))
     standings = model_standings(name)
-    judged = [judged_scores([(each.cell.run, each.cell.run.headline)]) for each in standings]
+    judged = [judged_scores([(each.run, each.run.headline)]) for each in standings]
     known = judge_words({pair for pairs in judged for pair in pairs})
     context = {
         "live_state": live_state(),
@@ -73,27 +74,34 @@ def chart(request: HttpRequest, model: str, name: str, form: str) -> HttpRespons
 
 
 def _row(standing: ModelStanding, judged: str) -> StandingRow:
-    place, cell = standing.row.place, standing.cell
-    rank, verdict = "", standing.row.reason
-    if place is not None:
-        span = rank_range(place.rank_low, place.rank_high)
-        rank = f"{span} of {standing.n_models}" if standing.n_models > 1 else ""
-        rest = standing.n_models - 1 - standing.n_above - standing.n_below
-        parts = ((standing.n_above, "above {}"), (standing.n_below, "below {}"), (rest, "not separated from {}"))
-        verdict = ", ".join(words.format(n) for n, words in parts if n).capitalize() or "The only model"
-        verdict = ". ".join(filter(None, (verdict, standing.under)))
-    run, difference = cell.run, None
-    if cell.mean is not None and standing.others is not None:
-        difference = cell.mean - standing.others
+    run, mean, n = standing.run, standing.place.numbers.mean, standing.table.n_ranked
+    rank = standing.table.rank(standing.place)
     costs = (run.answers_cost_usd, run.judge_cost_usd if run.judge_model else 0.0)
     per_thousand = (None if cost is None or not run.done else 1000 * cost / run.done for cost in costs)
+    difference = None if mean is None or standing.others is None else mean - standing.others
+    latency = run.numbers.latency_ms
     return StandingRow(
         standing=standing,
-        metric=metric_row(run.headline),
+        metric=metric_row(run.headline, standing.place.numbers),
         judged=judged,
-        rank=rank,
-        n_of=n_of_mean(run.headline, run.numbers_of(run.headline)),
+        rank=f"{rank} of {n}" if rank and n > 1 else "",
+        n_of=n_of_mean(run.headline, standing.place.numbers),
         difference="" if difference is None else ("+" if difference > 0 else "") + points(difference),
-        verdict=verdict,
+        verdict=_verdict(standing),
         cost=total_cost(*per_thousand),
+        latency=latency.p50 if latency else None,
     )
+
+
+def _verdict(standing: ModelStanding) -> str:
+    """How it stands to the other models: ``Above 2, not separated from 1``; why it has no rank."""
+    if standing.place.reason:
+        return standing.place.reason
+    above, below, words = standing.n_above, standing.n_below, ""
+    if standing.table.n_ranked == 1:
+        words = "The only model"
+    elif above is not None and below is not None:
+        rest = standing.table.n_ranked - 1 - above - below
+        parts = ((above, "above {}"), (below, "below {}"), (rest, "not separated from {}"))
+        words = ", ".join(words.format(n) for n, words in parts if n).capitalize()
+    return ". ".join(filter(None, (words, standing.under)))

@@ -19,9 +19,9 @@ from benchmarks.presentation.actions import allowed_actions, delete_question, do
 from benchmarks.presentation.labels import RESULT_STATE, metric_title, sentence_case
 from benchmarks.queries import runs as reads
 from benchmarks.queries.judge_words import measured
-from benchmarks.queries.leaderboard import comparable_places
 from benchmarks.queries.live import stamp_of_run
 from benchmarks.queries.newer_references import newer_references
+from benchmarks.queries.ranked_tables import NO_TABLE, table_of
 from benchmarks.queries.results import NOT_CORRECT, SEARCH_WINDOW, ResultPage, examples_of, newest_results, result_page
 from benchmarks.queries.reviews import count_labeled
 from benchmarks.queries.schedules import scheduled_run_of
@@ -286,9 +286,8 @@ def _result_rows(run: Run, page: ResultPage) -> list[tuple[Result, list[Score | 
 
 def _status(run: Run) -> dict[str, Any]:
     metrics, outcomes = metric_rows(run), outcome_counts(run)
-    alike = comparable_places(run) if run.status in COMPLETED else []
-    comparable, own = comparables(alike, run.headline), next((each for each in alike if each.run.pk == run.pk), None)
-    n_ranked = sum(bool(each.rank) for each in comparable)
+    table = table_of(run) if run.status in COMPLETED else NO_TABLE
+    comparable, own, n_ranked = comparables(table), table.place_of(run), table.n_ranked
     numbers = run.numbers_of(run.headline)
     failures, n_counted = failures_of(run, examples_of(run)), sum(count for _, count, _ in outcomes)
     return {
@@ -304,7 +303,7 @@ def _status(run: Run) -> dict[str, Any]:
         "n_ranked": n_ranked,
         # One model is no ranking.
         "place": next((each for each in comparable if each.run.pk == run.pk and (each.reason or n_ranked > 1)), None),
-        "under": under_baseline(own, alike, run.headline) if own else "",
+        "under": under_baseline(own, table.places, run.headline) if own else "",
         "judged": measured([(run, run.headline)]),
         "outcomes": outcomes,
         "n_counted": n_counted,  # a little behind ``done`` while the run is live

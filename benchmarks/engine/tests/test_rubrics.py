@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from benchmarks.analysis.comparisons import differing_settings
-from benchmarks.analysis.rankings import places
+from benchmarks.analysis.rankings import differences_in_full, places
 from benchmarks.models import Outcome, Run, RunStatus
-from benchmarks.queries.leaderboard import comparable_places
+from benchmarks.queries.ranked_tables import table_of
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.rescoring import start_rescoring
@@ -55,9 +55,7 @@ def test_each_task_has_its_own_rubric_and_threshold(endpoint: Endpoint) -> None:
     assert run.summary["metrics"]["rubric"]["n"] == 2
 
 
-def test_a_changed_text_is_another_version_that_is_never_ranked_with_the_first(
-    endpoint: Endpoint, settings: Any
-) -> None:
+def test_a_changed_text_is_another_version_which_a_table_says(endpoint: Endpoint, settings: Any) -> None:
     endpoint(scoring('{"reason": "Kind.", "score": 0.8}'))
     dataset = make_dataset(3)
     runs = []
@@ -68,8 +66,9 @@ def test_a_changed_text_is_another_version_that_is_never_ranked_with_the_first(
     assert first.rubrics["tone"]["hash"] != second.rubrics["tone"]["hash"] == other.rubrics["tone"]["hash"]
     assert differing_settings(first, second) == ["the text of the rubric tone"]
     assert {place.run.pk for place in places(runs[::-1], "rubric:tone")} == {first.pk, second.pk, other.pk}
-    assert {place.run.pk for place in comparable_places(second)} == {second.pk, other.pk}
-    assert comparable_places(first) == []
+    shown = [place.run for place in table_of(second).places]
+    assert {run.pk for run in shown} == {first.pk, second.pk, other.pk}
+    assert all("rubric" in words for words in differences_in_full(shown, "rubric:tone"))
 
 
 def test_stored_answers_are_scored_by_a_rubric_that_a_later_version_has(endpoint: Endpoint) -> None:

@@ -96,8 +96,8 @@ def test_a_model_stands_where_paired_tests_place_its_latest_run() -> None:
     run(dataset, POOR, "a/worst")
     run(dataset, GOOD, "a/otherwise", parameters={"system_prompt": "Think."})
     (standing,) = model_standings("a/mine")
-    assert standing.cell.run == mine
-    assert (standing.n_models, standing.n_above, standing.n_below) == (3, 1, 0)
+    assert standing.run == mine
+    assert (standing.table.n_ranked, standing.n_above, standing.n_below) == (3, 1, 0)
     assert standing.others == pytest.approx((1.0 + 10 / N) / 2)
     assert standing.setting == "no system prompt"
 
@@ -107,8 +107,8 @@ def test_a_run_without_enough_scores_has_no_place_and_says_why() -> None:
     run(dataset, [None] * 10 + GOOD[10:], "a/mine")
     run(dataset, GOOD, "a/best")
     (standing,) = model_standings("a/mine")
-    assert standing.row.place is None
-    assert "20 of 30" in standing.row.reason
+    assert standing.place.rank is None
+    assert "20 of 30" in standing.place.reason
 
 
 def test_the_totals_of_a_model_keep_unknown_costs_apart() -> None:

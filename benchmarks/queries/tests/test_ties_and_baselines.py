@@ -17,10 +17,11 @@ from benchmarks.presentation.ranks import PHRASES
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.queries.experiments import experiment_runs, findings
 from benchmarks.queries.judge_words import measured
-from benchmarks.queries.leaderboard import comparable_places, completed_runs, scored_runs, standings
+from benchmarks.queries.leaderboard import completed_runs, scored_runs, standings
 from benchmarks.queries.matrix import Matrix, matrix
 from benchmarks.queries.matrix_export import matrix_file
 from benchmarks.queries.overall_leaderboard import overall_leaderboard
+from benchmarks.queries.ranked_tables import table_of
 from tests.support.factories import make_dataset
 from tests.support.labeled_runs import JUDGE
 from tests.support.page_factories import make_scored_run
@@ -190,10 +191,10 @@ def test_equal_means_share_a_rank_and_baselines_have_none(tasks: Dataset) -> Non
 
 def test_a_run_stands_among_models_only(tasks: Dataset) -> None:
     solver, own = run(tasks, "baseline/solver", right_of(23, 23)), run(tasks, "a/x", right_of(23, 9))
-    assert [(place.run.model, place.rank) for place in comparable_places(own)] == [
+    assert [(place.run.model, place.rank) for place in table_of(own).places] == [
         ("a/x", 1), ("baseline/solver", None)
     ]  # fmt: skip
-    assert comparable_places(solver)[-1].rank is None
+    assert table_of(solver).places[-1].rank is None
 
 
 def test_over_several_datasets_baselines_neither_rank_nor_count() -> None:
