@@ -189,11 +189,22 @@ class Times(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
+class ListedPrice:
+    """US dollars per million tokens, as an endpoint or a table lists them; ``cached`` if cached input has a price."""
+
+    input: float
+    output: float
+    cached: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ListedModel:
-    """A model that an endpoint lists, by its name there; its context window in tokens if the endpoint says so."""
+    """A model that an endpoint lists, by its name there; its context window in tokens, and its price, if the endpoint
+    says so."""
 
     name: str
     context_length: int | None = None
+    price: ListedPrice | None = None
 
 
 Count = TypeVar("Count", int, float)

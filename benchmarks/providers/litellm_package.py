@@ -5,16 +5,21 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from benchmarks.providers.base import ListedPrice
+from benchmarks.providers.listed_prices import price_per_token
+
 _FULL_NAMES = "litellm"
 PROXY = "litellm_proxy"
 """LiteLLM's name for a proxy of its own, at ``base_url``."""
 _VENDORS_FILE = "provider_endpoints_support_backup.json"
+_MODES = ("chat", "responses", "completion")
 _PRICES_FILE = "model_prices_and_context_window_backup.json"
 
 
@@ -59,9 +64,28 @@ def prices() -> Mapping[str, Any]:
     return _read(_PRICES_FILE)
 
 
-def version() -> str:
-    """The version of the installed package, of which the table is."""
-    return importlib.metadata.version("litellm")
+@cache
+def table() -> tuple[str, datetime] | None:
+    """What the table is of, such as ``LiteLLM 1.83.0``, and when it was installed; ``None`` without one."""
+    folder = _folder()
+    if folder is None or not prices():
+        return None
+    installed = datetime.fromtimestamp((folder / _PRICES_FILE).stat().st_mtime, UTC)
+    return f"LiteLLM {importlib.metadata.version('litellm')}", installed
+
+
+def price_of(name: str) -> ListedPrice | None:
+    """What the table says of a model with LiteLLM's full name, below any threshold of long prompts; ``None`` if it has
+    no price by token for it."""
+    vendor, _, model = name.partition("/")
+    entry = prices().get(name, prices().get(model))
+    if not isinstance(entry, dict) or entry.get("mode") not in _MODES:
+        return None
+    # Vertex and Bedrock have several names each, such as bedrock_converse.
+    if not str(entry.get("litellm_provider")).startswith(vendor):
+        return None
+    names = ("input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost")
+    return price_per_token(*(entry.get(each) for each in names))
 
 
 def _read(file: str) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ import orjson
 
 from benchmarks.providers.base import ChatReply, ListedModel, ProviderError, Times, ToolCall
 from benchmarks.providers.clean_text import shortened, storable, storable_json
+from benchmarks.providers.listed_prices import price_in_list
 
 _BOM = "\ufeff"
 _MOST_TOKENS = 2**31 - 1
@@ -130,7 +131,7 @@ def read_models(body: bytes) -> list[ListedModel]:
             name = name.removeprefix("models/")  # Gemini's form
             context = next((entry[field] for field in _CONTEXT_FIELDS if field in entry), None)
             known = isinstance(context, int) and 0 < context <= _LONGEST_CONTEXT
-            models[name] = ListedModel(name, context if known else None)
+            models[name] = ListedModel(name, context if known else None, price_in_list(entry.get("pricing")))
     return [models[name] for name in sorted(models)[:_MOST_MODELS]]
 
 

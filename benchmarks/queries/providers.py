@@ -13,7 +13,14 @@ from django.db.models import F, Max, Q
 from django.utils import timezone
 
 from benchmarks.engine.addresses import Address, AddressSource, addresses_of
-from benchmarks.engine.prices import PerMillion, PriceSource, entered_prices, price_in, prices_per_million
+from benchmarks.engine.prices import (
+    PerMillion,
+    PriceSource,
+    entered_prices,
+    price_in,
+    prices_in_list,
+    prices_per_million,
+)
 from benchmarks.engine.provider_keys import Key, KeySource, keys_of
 from benchmarks.engine.sealing import sealing_allowed
 from benchmarks.models import ModelTest, ProviderCheck, ProviderKey, Run, RunStatus
@@ -52,6 +59,8 @@ class ModelRow:
     output_per_million: float | None
     cached_input_per_million: float | None = None
     price_source: PriceSource = "unknown"
+    price_listed_by: str = ""
+    price_listed_at: datetime | None = None
     test: ModelTest | None = None
 
     @property
@@ -247,7 +256,7 @@ def _row(
     check = check if check and check.address == address.shown else None
     tests = [test for test in tests if test.address == address.shown]
     status, look = _status(key, check, tests)
-    models, others = _models(name, check, tests, entered)
+    models, others = _models(name, address, check, tests, entered)
     return ProviderRow(
         name=name,
         kind=configured.kind,
@@ -295,7 +304,11 @@ def _time_of(look: ProviderCheck | ModelTest) -> datetime:
 
 
 def _models(
-    provider: str, check: ProviderCheck | None, tests: list[ModelTest], entered: dict[str, PerMillion]
+    provider: str,
+    address: Address,
+    check: ProviderCheck | None,
+    tests: list[ModelTest],
+    entered: dict[str, PerMillion],
 ) -> tuple[tuple[ModelRow, ...], tuple[ModelRow, ...]]:
     config = settings.CODEFORGE
     there = {f"{provider}/{model['name']}": model["context_length"] for model in (check.listed if check else ())}
@@ -304,8 +317,10 @@ def _models(
     if config.is_system(provider):
         configured = list(dict.fromkeys([provider, *configured]))
 
+    prices = prices_in_list(check, address) | entered
+
     def row(name: str) -> ModelRow:
-        known, price = config.model(name), price_in(name, entered)
+        known, price = config.model(name), price_in(name, prices, address)
         return ModelRow(
             name=name,
             configured=name in configured,
@@ -316,6 +331,8 @@ def _models(
             output_per_million=price.output,
             cached_input_per_million=price.cached,
             price_source=price.source,
+            price_listed_by=price.listed_by,
+            price_listed_at=price.listed_at,
             test=tested.get(name),
         )
 

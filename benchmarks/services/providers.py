@@ -29,6 +29,7 @@ from benchmarks.presentation.providers import missing_key
 from benchmarks.providers.base import ListedModel, Provider, ProviderError, Timeouts
 from benchmarks.providers.clean_text import without_secrets
 from benchmarks.providers.http_provider import http_address
+from benchmarks.providers.listed_prices import HIGHEST_PRICE
 from benchmarks.providers.model_families import traits_of
 from benchmarks.providers.model_test import PARALLEL, TEST_SECONDS, TEST_TIMEOUTS, ModelReport, run_model_test
 from benchmarks.providers.registered_providers import make_provider, split_model
@@ -42,8 +43,6 @@ QUICK_TIMEOUTS = Timeouts(connect=1.0, first_byte=2.0, whole=2.0)
 LONGEST_MODEL = 300
 LONGEST_ADDRESS = 2_000
 FRESH_FOR = timedelta(minutes=1)
-HIGHEST_PRICE = 1_000_000.0
-"""US dollars per million tokens: a dollar a token."""
 _KEY = re.compile(r"[\x21-\x7e]{1,500}")
 """What an HTTP header can carry."""
 _SHORTEST_OF_VENDORS = 8

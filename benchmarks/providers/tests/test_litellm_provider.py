@@ -14,6 +14,7 @@ from benchmarks.providers import litellm_package
 from benchmarks.providers.base import ChatReply, ChatRequest, ProviderError, ProviderSpec, Timeouts
 from benchmarks.providers.litellm_provider import LiteLLMProvider
 from tests.loopback import serve
+from tests.support.litellm import installed_litellm
 
 KEY = "key-of-a-vendor-0123456789"
 INSTALLED = importlib.util.find_spec("litellm") is not None
@@ -91,19 +92,8 @@ async def test_the_request_names_vendor_and_key_and_forbids_retries(install: Cal
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An installed LiteLLM that knows two vendors, and whose import is not needed."""
-    folder = tmp_path / "litellm"
-    folder.mkdir()
-    (folder / "__init__.py").write_text("raise RuntimeError('imported')")
-    (folder / "provider_endpoints_support_backup.json").write_text('{"providers": {"bedrock": {}, "openai": {}}}')
-    (folder / "model_prices_and_context_window_backup.json").write_text("{}")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "litellm", raising=False)
-    litellm_package.vendors.cache_clear()
-    litellm_package.prices.cache_clear()
-    yield
-    litellm_package.vendors.cache_clear()
-    litellm_package.prices.cache_clear()
+    with installed_litellm(tmp_path, monkeypatch, {}):
+        yield
 
 
 @pytest.mark.parametrize(

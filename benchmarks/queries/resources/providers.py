@@ -51,7 +51,11 @@ class ProviderModel(Resource):
     """null: as other input"""
     output_per_million: float | None
     price_source: PriceSource
-    """file: codeforge.yaml, which wins; page: entered on the page"""
+    """file: codeforge.yaml, which wins; page: entered on the page; endpoint: its list; litellm: the installed table"""
+    price_listed_by: str
+    """The provider, or LiteLLM with its version; empty for your own prices"""
+    price_listed_at: datetime | None
+    """When the endpoint listed it, or LiteLLM was installed"""
     test: ModelTest | None
 
     @classmethod

@@ -51,7 +51,10 @@ def _price(row: ModelUse) -> Cell:
     if known is None or (known.input_per_million is None and known.output_per_million is None):
         return Words("no price", "soft")
     usd = (known.input_per_million, known.output_per_million)
-    return "free" if usd == (0, 0) else " / ".join("?" if each is None else f"${each:.2f}" for each in usd)
+    words = "free" if usd == (0, 0) else " / ".join("?" if each is None else f"${each:.2f}" for each in usd)
+    if known.price_listed_at is None:
+        return words
+    return [words, Group([soft(f"{known.price_listed_by}, {_day(known.price_listed_at)}")], block=True)]
 
 
 def _can(row: ModelUse) -> Cell:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils import timezone
+
 from benchmarks.presentation.cells import Cell, Moment, State
 from benchmarks.presentation.numbers import MISSING, UNKNOWN, number
 from benchmarks.presentation.providers import PROVIDER_STATUS
@@ -27,6 +29,13 @@ def _price(usd: float | None, missing: str = UNKNOWN) -> str:
     return missing if usd is None else f"{usd:g}"
 
 
+def _price_source(row: ModelRow) -> str:
+    """Who lists the price, such as ``openrouter, 2026-11-26``."""
+    if row.price_listed_at is None:
+        return {"file": "codeforge.yaml", "page": "entered"}.get(row.price_source, MISSING)
+    return f"{row.price_listed_by}, {timezone.localtime(row.price_listed_at):%Y-%m-%d}"
+
+
 PROVIDERS = Table[ProviderRow](
     "Providers",
     [
@@ -46,6 +55,7 @@ MODELS = Table[ModelRow](
         Column("$ in / M", lambda row: _price(row.input_per_million), "number"),
         Column("$ cached / M", lambda row: _price(row.cached_input_per_million, MISSING), "number"),
         Column("$ out / M", lambda row: _price(row.output_per_million), "number"),
+        Column("Price from", _price_source),
         Column("Configured", lambda row: "yes" if row.configured else "no"),
     ],
 )
