@@ -9,6 +9,9 @@ separated is at most 5%. From the pairs follow
   candidates without the significantly worse ones;
 - the groups: two candidates share a letter exactly if their difference is not significant.
 
+Scores that are averages over variants are tested as those of a sample of variants, too: the p-value is then at least
+that of :mod:`benchmarks.statistics.crossed`, and the bootstrap draws variants as well as clusters.
+
 The chance of being the best is the share of bootstrap samples of the clusters in which a candidate has the highest
 mean. Over several datasets a candidate's mean is the plain average of its means. Sources: Piepho (2004), J. Comput.
 Graph. Stat. 13:456, for the letters; Mogstad, Romano, Shaikh & Wilhelm (2024), Rev. Econ. Stud. 91:476, and Klein,
@@ -20,12 +23,13 @@ interval of an average from the intervals of its parts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
+from benchmarks.statistics.crossed import Answers, Crossed, crossed
 from benchmarks.statistics.paired import Comparison, compare, holm
 from benchmarks.statistics.permutation import sign_flip_test
 from benchmarks.statistics.spread import are_equal
@@ -48,12 +52,14 @@ class Scores:
 
     ``values`` has a row for each candidate and a column for each task, from 0 to 1, not a number where there is no
     score. ``clusters`` numbers the cluster of each task from 0. ``missing``, of the shape of ``values``, is the share
-    of each task's repeats that should have a score and has none; ``None`` if nothing is missing.
+    of each task's repeats that should have a score and has none; ``None`` if nothing is missing. ``variants`` are the
+    scores that these are the averages of, if they are (``averaged``).
     """
 
     values: NDArray[np.float64]
     clusters: NDArray[np.int64]
     missing: NDArray[np.float64] | None = None
+    variants: Sequence[Scores] = ()
 
     @property
     def expected(self) -> NDArray[np.bool_]:
@@ -76,6 +82,19 @@ class Scores:
         """Of each candidate, with what is missing counted as 0."""
         means: NDArray[np.float64] = self.lowest.sum(axis=1) / self.expected.sum(axis=1)
         return means
+
+
+def averaged(variants: Sequence[Scores]) -> Scores:
+    """The average over variants of the same candidates on the same tasks, in the same order. What one lacks is a share
+    of what is missing."""
+    import numpy as np
+
+    lacking = [np.zeros_like(each.values) if each.missing is None else each.missing for each in variants]
+    missing = np.mean(lacking, axis=0)
+    scored = [each.expected - share for each, share in zip(variants, lacking, strict=True)]
+    with np.errstate(invalid="ignore"):
+        values = np.sum([each.lowest for each in variants], axis=0) / np.sum(scored, axis=0)
+    return Scores(values, variants[0].clusters, missing if missing.any() else None, variants)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +206,11 @@ class Ranking:
         parts = [_comparison(each, b, a) for each in self.datasets]
         known = [(part.difference, part.low, part.high) for part in parts]
         mean, low, high = mean_of_intervals([tuple(value or 0.0 for value in row) for row in known])
+        sampled = _over_variants(self.datasets, lambda each: each.values[a] - each.values[b])
+        if sampled is not None:
+            mean, low, high = sampled.widened(mean, low, high)
         detectable, n_tasks = None, 0
-        if len(parts) == 1:
+        if len(parts) == 1 and sampled is None:
             n_tasks = parts[0].n_shared
             detectable = None if parts[0].is_hopeless else parts[0].detectable_difference
         return Difference(mean, low, high, self.p_adjusted(a, b), detectable, n_tasks)
@@ -249,11 +271,33 @@ def difference_p_value(datasets: Sequence[Scores], a: int, b: int, *, enough: fl
     if any(np.isnan(difference).all() for difference in differences):
         return 1.0
     observed = _average_test(datasets, differences, enough)
+    p_value = max(observed[1], _p_over_variants(datasets, lambda each: each.values[a] - each.values[b]))
     if all(each.missing is None or not each.missing[[a, b]].any() for each in datasets):
-        return observed[1]
+        return p_value
     gains, loses = (a, b) if observed[0] > 0 else (b, a)
     worst = _average_test(datasets, [_worst_difference(each, gains, loses) for each in datasets], enough)
-    return max(observed[1], worst[1]) if worst[0] > 0 else 1.0
+    if worst[0] <= 0:
+        return 1.0
+    return max(p_value, worst[1], _p_over_variants(datasets, lambda each: _worst_difference(each, gains, loses)))
+
+
+def _over_variants(datasets: Sequence[Scores], difference: Callable[[Scores], NDArray[np.float64]]) -> Crossed | None:
+    """The difference over tasks and variants; ``None`` if the scores are not averages, or no task has all scores."""
+    import numpy as np
+
+    if not all(each.variants for each in datasets):
+        return None
+    return crossed(
+        [Answers(np.stack([difference(variant) for variant in each.variants]), each.clusters) for each in datasets]
+    )
+
+
+def _p_over_variants(datasets: Sequence[Scores], difference: Callable[[Scores], NDArray[np.float64]]) -> float:
+    """The p-value of that difference: 0 for scores that are not averages, 1 without a task that has all scores."""
+    if not any(each.variants for each in datasets):
+        return 0.0
+    found = _over_variants(datasets, difference)
+    return 1.0 if found is None else found.p_value
 
 
 def _average_test(
@@ -368,20 +412,26 @@ def _shares_lowest(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _sampled_means(datasets: Sequence[Scores], seed: int) -> Iterator[list[NDArray[np.float64]]]:
-    """The candidates' means on each dataset in bootstrap samples of its clusters, a chunk of samples at a time."""
+    """The candidates' means on each dataset in bootstrap samples of its clusters, a chunk of samples at a time.
+
+    Of averages over variants, which are the same on all datasets, the variants are sampled, too.
+    """
     import numpy as np
 
     random = np.random.default_rng(seed)
-    sums = [_cluster_sums(each) for each in datasets]
+    sums = [[_cluster_sums(variant) for variant in each.variants or (each,)] for each in datasets]
+    n_variants = len(sums[0])
     for begin in range(0, SAMPLES, _CHUNK):
         size = min(_CHUNK, SAMPLES - begin)
+        of_variants = random.multinomial(n_variants, np.full(n_variants, 1 / n_variants), size=size) / n_variants
         means = []
-        for totals, counts in sums:
-            n = totals.shape[1]
+        for of_dataset in sums:
+            n = of_dataset[0][0].shape[1]
             drawn = random.integers(0, n, size=(size, n)) + n * np.arange(size)[:, None]
             times = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(np.float32)
             with np.errstate(invalid="ignore", divide="ignore"):
-                means.append(((times @ totals.T) / (times @ counts.T)).astype(float))
+                shares = [((times @ totals.T) / (times @ counts.T)).astype(float) for totals, counts in of_dataset]
+            means.append(np.einsum("sv,vsc->sc", of_variants, np.stack(shares)))
         yield means
 
 
