@@ -24,6 +24,7 @@ from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.requests import PROMPTING, SAMPLING
 from benchmarks.services.runs.presets import preset_metrics
 from benchmarks.services.runs.sizing import SizeQuestion
+from benchmarks.statistics.crossed import FEWEST
 from frontend.forms import AnyChoice, Fold, RequestForm, fold_of, parameter_field
 from frontend.metric_choice import decide_first, fitting_metrics
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
@@ -80,6 +81,7 @@ class LaunchForm(RequestForm):
     description = forms.CharField(label="Description", required=False, widget=forms.Textarea({"rows": 2}))
     tags = forms.CharField(label="Tags", required=False, help_text="Separated by commas")
     when = forms.CharField(label="Schedule", required=False)
+    average_variants = forms.BooleanField(label="Rank models by their means over the variants", required=False)
 
     def __init__(self, datasets: Sequence[Dataset], data: QueryDict) -> None:
         super().__init__(data)
@@ -129,6 +131,11 @@ class LaunchForm(RequestForm):
             if any(any(values) for name, values in self.sent.lists() if name.startswith(prefix))
         ]
 
+    @property
+    def can_average(self) -> bool:
+        """Whether there are enough variants to average over, or it was asked for."""
+        return len(self.variants) >= FEWEST or "average_variants" in self.sent
+
     def request_data(self) -> dict[str, Any]:
         return self._request(self.is_run)
 
@@ -162,7 +169,8 @@ class LaunchForm(RequestForm):
         own = dict(variants[0]) if variants else {}
         own |= own.pop("parameters", {})
         own.pop("name", None)
-        given.pop("description", None)
+        for name in ("description", "average_variants"):
+            given.pop(name, None)
         for name in self.models[:1]:
             own["model"] = name
         for slug, names in [*metrics.items()][:1]:

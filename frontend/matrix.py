@@ -8,16 +8,18 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from benchmarks.analysis.averages import Average
 from benchmarks.analysis.comparisons import FACETS
 from benchmarks.analysis.effects import effects
 from benchmarks.analysis.matrices import Cell, Row, cell_of
 from benchmarks.analysis.score_table import metric_of
-from benchmarks.models import Run
+from benchmarks.models import Experiment, Run
 from benchmarks.presentation.numbers import chance, milliseconds, money, n_of, number, percent, rank_range
 from benchmarks.presentation.ranks import Mark
 from benchmarks.presentation.sentences import applies_to
 from benchmarks.providers.base import known_sum
 from benchmarks.queries import matrix as reads
+from benchmarks.queries.experiments import AVERAGE, EACH, averages_variants
 from benchmarks.queries.matrix import Matrix
 from benchmarks.summary import Expected
 from frontend import charts, params
@@ -63,6 +65,28 @@ class BoardRow:
     braces: Sequence[tuple[str, str]] = ()
     preferences: Sequence[Ranked | None] = ()
     """Its places in the strengths that the page shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class AveragedRow:
+    """A model over all variants in words, with its braces as in ``BoardRow``."""
+
+    row: Average
+    braces: Sequence[tuple[str, str]] = ()
+
+    @property
+    def rank(self) -> str:
+        return rank_range(self.row.place.rank_low, self.row.place.rank_high) if self.row.place else ""
+
+    @property
+    def best(self) -> str:
+        return chance(self.row.place.best) if self.row.place else ""
+
+    @property
+    def shares(self) -> Sequence[str]:
+        """Of the variance: variants, tasks, and the rest."""
+        shares = self.row.shares
+        return [percent(part) for part in (shares.variants, shares.tasks, shares.rest)] if shares else []
 
 
 def board_row(row: Row, braces: Sequence[tuple[str, str]] = ()) -> BoardRow:
@@ -177,6 +201,34 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
         "effects": changes,
         "effect_bound": max(bounds, default=0.0),
         "has_variants": any(run.variant for run in runs),
+    }
+
+
+VARIANTS = ((EACH, "Each"), (AVERAGE, "Averaged"))
+
+
+def averages_context(request: HttpRequest, experiment: Experiment, runs: Sequence[Run]) -> dict[str, Any]:
+    """What stands in place of the matrix if models are averaged over the variants, by ``?variants=``; without enough
+    variants nothing."""
+    metric, dataset, chosen = (params.text(request.GET, name) for name in ("metric", "dataset", "variants"))
+    models = reads.averaged_models(reads.matrix(runs, metric, dataset))
+    if models is None:
+        return {}
+    if not averages_variants(experiment, chosen):
+        return {"variant_choices": VARIANTS, "variants_shown": EACH}
+    rows = models.found.rows
+    joined = iter(braces([row.place.group for row in rows if row.place]))
+    scored = [Scored(row.name, "", *row.overall, row.place.group) for row in rows if row.place and row.overall]
+    beside = [Mark(row.name, row.overall[0]) for row in rows if row.is_baseline and row.overall]
+    return {
+        "variant_choices": VARIANTS,
+        "variants_shown": AVERAGE,
+        "averages": models.found,
+        "averaged": [AveragedRow(row, next(joined) if row.place else ()) for row in rows],
+        "lead": models.sentences[:2],
+        "aside": models.sentences[2:],
+        "ruler": LargeRuler(scored, beside, None),
+        "facets": [],
     }
 
 

@@ -77,6 +77,12 @@ class TaskQuery(StrictRequest):
         parameters=[
             OpenApiParameter("dataset", str, description="Matrix of this dataset only; its slug"),
             OpenApiParameter("metric", str, description="Matrix by this metric; by default by the first of each run"),
+            OpenApiParameter(
+                "variants",
+                str,
+                enum=[reads.EACH, reads.AVERAGE],
+                description="Whether models are averaged over the variants; by default as the experiment says",
+            ),
         ]
     )
 )
@@ -91,7 +97,10 @@ class ExperimentViewSet(ResourceViewSet[Experiment]):
         experiment = self.get_object()
         chosen = {name: request.query_params.get(name, "") for name in ("metric", "dataset")}
         _require_known(reads.experiment_runs(experiment), **chosen)
-        return Response(json_of(ExperimentDetail.of(experiment, reader_of(request), **chosen)))
+        variants = request.query_params.get("variants", "")
+        if variants not in ("", reads.EACH, reads.AVERAGE):
+            raise InvalidRequest({"variants": [f"Choose {reads.EACH} or {reads.AVERAGE}."]})
+        return Response(json_of(ExperimentDetail.of(experiment, reader_of(request), variants=variants, **chosen)))
 
     @extend_schema(request=ExperimentRequest, responses={201: serializer_of(Started), 400: REFUSED})
     def create(self, request: Request) -> Response:

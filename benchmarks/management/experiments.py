@@ -39,8 +39,8 @@ from benchmarks.presentation.numbers import (
 )
 from benchmarks.presentation.tables import aligned
 from benchmarks.queries.experiments import Progress as Sums
-from benchmarks.queries.experiments import experiment_runs, experiments, progress
-from benchmarks.queries.matrix import matrix
+from benchmarks.queries.experiments import averages_variants, experiment_runs, experiments, progress
+from benchmarks.queries.matrix import average_texts, averaged_models, matrix
 from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
 from benchmarks.queries.resources.experiments import ExperimentDetail, ExperimentResource
 from benchmarks.queries.resources.plans import ExperimentPlan as ResponsePlan
@@ -78,6 +78,9 @@ def experiment_text(experiment: Experiment, runs: Sequence[Run]) -> str:
         f"{run_status(state.status)}, {n_of(state.ended, state.runs)} runs ended, "
         f"{n_of(state.done, state.total)} results, {plural(state.errors, 'error')}, cost {state.cost}"
     )
+    models = averaged_models(grid) if averages_variants(experiment, "") else None
+    if models is not None:
+        return "\n\n".join([head, " ".join(filter(None, models.sentences)), aligned(*average_texts(models.found))])
     verdict = grid.verdict or grid.no_verdict
     columns = [
         "rank",

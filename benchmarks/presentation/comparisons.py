@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from benchmarks.presentation.numbers import interval, n_of, number, p_words, percent, plural, points, score
 from benchmarks.presentation.ranks import Mark, against, effortless, is_below, listed, tied_names
 from benchmarks.statistics.contamination import Contamination
+from benchmarks.statistics.crossed import Shares
 from benchmarks.statistics.margins import Edges
 from benchmarks.statistics.margins import Verdict as GateVerdict
 from benchmarks.statistics.paired import Comparison
@@ -228,6 +229,17 @@ def ranking_sentences(
         gap = f"{points(verdict.gap.low)} to {points(verdict.gap.high)}"
         behind = f"{names[verdict.behind]} is {points(verdict.gap.mean)} points behind{whom} ({gap})."
     return [f"{lead}.", behind, *_unclear(verdict, names), *others, *([] if under else _below(verdict, names, bar))]
+
+
+def variance_sentence(n_variants: int, shares: Sequence[Shares | None]) -> str:
+    """What the variants contribute to the scores of models; empty if no score varies."""
+    known = [each.variants for each in shares if each is not None]
+    over = f"Means are over {n_variants} variants, taken as a sample of others like them"
+    if not known:
+        return f"{over}." if shares else ""
+    low, high = min(known), max(known)
+    between = percent(low) if percent(low) == percent(high) else f"{percent(low)} to {percent(high)}"
+    return f"{over}: they make up {between} of the variance of scores."
 
 
 def _lead(first: str, close: Sequence[str], measured: str, *, is_all: bool) -> str:

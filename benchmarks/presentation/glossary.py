@@ -38,6 +38,16 @@ GLOSSARY = {
         "Chance of being best",
         "The share of bootstrap samples of the tasks in which the row has the highest mean.",
     ),
+    "variants_averaged": Entry(
+        "Averaged over variants",
+        "The mean over all prompts or seeds; its interval and ranks hold for others like them, so it is wide if they "
+        "are few and differ.",
+    ),
+    "variance_shares": Entry(
+        "Shares of the variance",
+        "How much of what makes single scores differ is the variant, the task, and all else: chance, and variants that "
+        "suit some tasks only.",
+    ),
     "mean_rank": Entry(
         "Mean rank",
         "The plain average of the ranks on each dataset, with the range that the paired tests on these datasets allow. "

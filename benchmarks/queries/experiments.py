@@ -19,6 +19,8 @@ from benchmarks.run_parameters import RUN_PARAMETERS
 
 MOST_RANKED = 50_000
 """Results up to which an experiment is ranked for a list; a larger one would delay the page."""
+AVERAGE, EACH = "average", "each"
+"""Variants as a sample that models are averaged over, and variants as rivals."""
 MOST_COMPUTED = 5
 """Experiments that one list ranks; the others are as kept, for the same reason."""
 _FINDING = f"finding:{FORMAT}"
@@ -72,6 +74,11 @@ def experiment_detail(pk: int) -> Experiment:
 def experiment_runs(experiment: Experiment) -> list[Run]:
     """The runs as lists show them, in the order in which they were launched."""
     return list(runs().filter(experiment=experiment).annotate(**JUDGING).order_by("pk"))
+
+
+def averages_variants(experiment: Experiment, chosen: str) -> bool:
+    """Whether models are averaged over variants: as ``chosen``, ``average`` or ``each``, else as it was launched."""
+    return chosen == AVERAGE or (chosen != EACH and bool(experiment.request.get("average_variants")))
 
 
 def spending_runs(experiment: Experiment) -> list[Run]:

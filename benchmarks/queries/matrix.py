@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
+from benchmarks.analysis.averages import Average, Averages, averages, can_average
 from benchmarks.analysis.comparisons import FACETS
 from benchmarks.analysis.matrices import Column, Grid, Row, cell_of, ranked_rows
 from benchmarks.analysis.score_table import metric_of
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import LIVE, TERMINAL, Run, RunKind
-from benchmarks.presentation.comparisons import ranking_sentences
+from benchmarks.presentation.comparisons import ranking_sentences, variance_sentence
+from benchmarks.presentation.numbers import MISSING, chance, interval, percent, rank_range, score
 from benchmarks.presentation.ranks import Mark, only_baselines
 from benchmarks.queries.judge_words import Judged, in_parentheses, judge_words, judged_scores
 from benchmarks.statistics.ranking import Verdict
@@ -77,6 +79,86 @@ class Matrix(Grid):
         if any(run.status not in TERMINAL for row in self.rows for run in row.runs):
             return "No ranking yet. A model is ranked once all its runs have ended."
         return "No row is ranked. The reason is beside each model."
+
+
+@dataclass(frozen=True)
+class AveragedModels:
+    """The models of an experiment averaged over its variants, with the ``statement`` on their order if there is one."""
+
+    found: Averages
+    statement: Statement | None
+
+    @cached_property
+    def sentences(self) -> Sequence[str]:
+        """What the order says, and what the variants contribute; in two queries if a judge scored."""
+        said = self.statement.sentences(judge_words(self.statement.judged)) if self.statement else []
+        return [
+            *said,
+            variance_sentence(len(self.found.variants), [row.shares for row in self.found.rows if row.place]),
+        ]
+
+
+def averaged_models(grid: Matrix) -> AveragedModels | None:
+    """``None`` with too few variants. ``grid`` is a matrix of datasets."""
+    if not can_average(grid):
+        return None
+    found = averages(grid)
+    ranked = {row.model for row in found.rows if row.place}
+    beside = [row for row in found.rows if row.is_baseline and row.overall]
+    alone = next((row.overall for row in found.rows if row.place), None) if len(ranked) == 1 else None
+    runs = [run for row in grid.rows if row.model in ranked for run in row.runs]
+    statement = Statement(
+        verdict=found.verdict,
+        names=found.ranked,
+        noun="models",
+        bounds=alone and alone[1:],
+        marks=[Mark(row.name, row.overall[0]) for row in beside if row.overall],
+        judged=judged_scores((run, metric_of(run, grid.metric)) for run in runs),
+    )
+    return AveragedModels(found, statement if ranked else None)
+
+
+def average_rows(models: AveragedModels) -> list[dict[str, object]]:
+    """Each model for other programs."""
+    return [_average_row(models.found, row) for row in models.found.rows]
+
+
+def _average_row(found: Averages, row: Average) -> dict[str, object]:
+    mean, low, high = row.overall or (None, None, None)
+    return {
+        "model": row.model,
+        "mean": mean,
+        "low": low,
+        "high": high,
+        "datasets": {
+            slug: dict(zip(("mean", "low", "high"), bounds, strict=True))
+            for slug, bounds in zip(found.datasets, row.cells, strict=False)
+        },
+        "variants": dict(zip(found.variants, row.by_variant, strict=False)),
+        "variance": asdict(row.shares) if row.shares else None,
+        "rank": [row.place.rank_low, row.place.rank_high] if row.place else None,
+        "group": row.place.group if row.place else None,
+        "best": row.place.best if row.place else None,
+        "reason": row.reason,
+    }
+
+
+def average_texts(found: Averages) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows of a table of them in words."""
+    heads = ["Rank", "Model", "Mean (95% interval)", "Group", "Best", *found.variants, "Variance by variants"]
+    rows = [
+        [
+            rank_range(row.place.rank_low, row.place.rank_high) if row.place else MISSING,
+            ", ".join(filter(None, [row.model, row.reason])),
+            f"{score(row.overall[0])} ({interval(row.overall[1], row.overall[2])})" if row.overall else MISSING,
+            row.place.group if row.place else MISSING,
+            chance(row.place.best) if row.place else MISSING,
+            *(map(score, row.by_variant) if row.by_variant else [MISSING] * len(found.variants)),
+            percent(row.shares.variants) if row.shares else MISSING,
+        ]
+        for row in found.rows
+    ]
+    return heads, rows
 
 
 def metrics_of(members: Sequence[Run]) -> list[str]:

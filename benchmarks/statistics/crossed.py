@@ -109,7 +109,7 @@ def crossed(datasets: Sequence[Answers]) -> Crossed | None:
 def _known(answers: Answers) -> NDArray[np.bool_]:
     import numpy as np
 
-    known: NDArray[np.bool_] = ~np.isnan(answers.values).any(axis=0)
+    known: NDArray[np.bool_] = np.logical_and.reduce(~np.isnan(answers.values), axis=0)
     return known
 
 

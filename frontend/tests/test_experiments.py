@@ -407,3 +407,57 @@ def test_an_experiment_again_has_the_same_form(client: Client, endpoint: Endpoin
 def test_an_empty_list_says_what_an_experiment_is(client: Client) -> None:
     assert "No experiments yet" in page(client, "/experiments/")
     assert client.get("/experiments/99/").status_code == 404
+
+
+def averaged_experiment(**request: Any) -> Experiment:
+    """Three models in three variants on one dataset."""
+    experiment = Experiment.objects.create(name="Seeds", request={"models": [], **request})
+    dataset = make_dataset(40)
+    for model, rights in (("loop/large", (38, 39, 37)), ("loop/small", (5, 30, 2)), ("loop/tiny", (3, 3))):
+        for place, right in enumerate(rights):
+            values = [1.0] * right + [0.0] * (40 - right)
+            run = {"model": model, "variant": f"seed <{place}>", "summarized_at": "2026-01-01T00:00:00Z"}
+            make_scored_run(dataset, values, experiment=experiment, judge_cost_usd=0.0, **run)
+    return experiment
+
+
+def test_variants_are_averaged_on_request_and_the_address_keeps_it(client: Client) -> None:
+    experiment = averaged_experiment()
+    address = f"/experiments/{experiment.pk}/"
+    each = page(client, address)
+    assert 'name="variants"' in each
+    assert "Models averaged over the variants" not in each
+    text = page(client, f"{address}?variants=average")
+    assert "Models averaged over the variants" in text
+    assert "Results by model, variant and dataset" not in text
+    assert "Means are over 3 variants" in text
+    assert "It has no runs with seed &lt;2&gt;." in text
+    assert f"{address}answers/?variants=average" in text
+    assert "Models averaged over the variants" in page(client, f"{address}status/?variants=average")
+
+
+def test_an_experiment_launched_to_average_its_variants_does(client: Client) -> None:
+    experiment = averaged_experiment(average_variants=True)
+    assert "Models averaged over the variants" in page(client, f"/experiments/{experiment.pk}/")
+    assert "Models averaged over the variants" not in page(client, f"/experiments/{experiment.pk}/?variants=each")
+    read = client.get(f"/api/v1/benchmarks/experiments/{experiment.pk}").json()
+    assert [row["model"] for row in read["averages"]] == ["loop/large", "loop/small", "loop/tiny"]
+    assert read["averages"][0]["variants"] == pytest.approx({"seed <0>": 0.95, "seed <1>": 0.975, "seed <2>": 0.925})
+    assert "Means are over 3 variants" in read["verdict"]
+    assert client.get(f"/api/v1/benchmarks/experiments/{experiment.pk}?variants=each").json()["averages"] is None
+    refused = client.get(f"/api/v1/benchmarks/experiments/{experiment.pk}?variants=all")
+    assert (refused.status_code, refused.json()) == (400, {"variants": ["Choose each or average."]})
+
+
+def test_two_variants_cannot_be_averaged_and_three_can(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    text = page(client, "/runs/new/?dataset=sums")
+    assert 'name="average_variants"' not in text
+    make_dataset(40)
+    asked = form(**two_variants(), average_variants="on")
+    refused = client.post("/runs/new/", asked)
+    assert refused.status_code == 400
+    assert "2 variants say too little about others like them. Give at least 3." in refused.content.decode()
+    third = {"variant-2-name": "short", "variant-2-prompt_template": "{input} Be brief."}
+    client.post("/runs/new/", {**asked, **third})
+    assert Experiment.objects.get().request["average_variants"] is True

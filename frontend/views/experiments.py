@@ -32,7 +32,7 @@ from frontend import params
 from frontend.experiments import offered, ways_of_asking
 from frontend.launch_copies import copies
 from frontend.launch_options import model_options
-from frontend.matrix import matrix_charts, matrix_context
+from frontend.matrix import averages_context, matrix_charts, matrix_context
 from frontend.navigation import experiment_tabs
 from frontend.parting import failures
 from frontend.preferences import columns_of_experiment
@@ -186,7 +186,7 @@ def _columns(runs: Sequence[Run], metric: str, dataset: str) -> list[tuple[Run, 
 def _page(request: HttpRequest, stored: Experiment, runs: Sequence[Run], tab: str) -> dict[str, Any]:
     """What stands on every tab of an experiment: its head, what can be done with it, the tabs."""
     progress = reads.progress(runs)
-    selected = {name: params.text(request.GET, name) for name in ("metric", "dataset", "columns")}
+    selected = {name: params.text(request.GET, name) for name in ("metric", "dataset", "columns", "variants")}
     query = params.kept(request.GET, tuple(selected))
     return {
         "experiment": stored,
@@ -208,6 +208,7 @@ def _page(request: HttpRequest, stored: Experiment, runs: Sequence[Run], tab: st
 def _board(request: HttpRequest, stored: Experiment, runs: Sequence[Run]) -> dict[str, Any]:
     """What the tab of results shows."""
     context = _page(request, stored, runs, "experiment") | matrix_context(request, runs)
+    context |= averages_context(request, stored, runs)
     return _with_preferences(stored, context, may_see_reviewers(request.user))
 
 

@@ -18,7 +18,7 @@ from benchmarks.presentation.numbers import MISSING, interval, milliseconds, mon
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries import matrix as matrices
 from benchmarks.queries.compare import runs_to_compare
-from benchmarks.queries.experiments import experiment_detail, experiment_runs, progress
+from benchmarks.queries.experiments import averages_variants, experiment_detail, experiment_runs, progress
 from benchmarks.queries.matrix_export import matrix_table
 from benchmarks.queries.overall_leaderboard import overall_leaderboard
 from benchmarks.queries.tables.comparisons import differences_from
@@ -52,7 +52,18 @@ def _experiment(query: QueryDict) -> str | None:
     state = progress(runs)
     lead = f"{run_status(state.status)}: {n_of(state.ended, state.runs)} ended. Cost: {state.cost}."
     said, tables, charts = _matrix(runs, query)
+    averages = averages_variants(stored, params.text(query, "variants")) and runs
+    if averages and (models := _averaged(runs, query)):
+        said, tables = (
+            [*models.sentences],
+            [TextTable("Averages over the variants", *matrices.average_texts(models.found)), *tables],
+        )
     return tables_html(stored.name, lead, said, tables, notes=[NOTE] if tables else [], images=charts)
+
+
+def _averaged(runs: Sequence[Run], query: QueryDict) -> matrices.AveragedModels | None:
+    metric, dataset = (params.text(query, name) for name in ("metric", "dataset"))
+    return matrices.averaged_models(matrices.matrix(runs, metric, dataset))
 
 
 def _comparison(query: QueryDict) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, TypedDict
 
 from benchmarks.models import Experiment
 from benchmarks.queries import experiments as reads
-from benchmarks.queries.matrix import matrix, matrix_rows
+from benchmarks.queries.matrix import average_rows, averaged_models, matrix, matrix_rows
 from benchmarks.queries.resources.base import Reader, Resource, Url
 from benchmarks.queries.resources.runs import Progress
 
@@ -42,6 +42,39 @@ class Cell(TypedDict):
     cost_usd: float | None
     latency_ms: float | None
     """Median"""
+
+
+class AverageBounds(TypedDict):
+    mean: float
+    low: float
+    high: float
+
+
+class VarianceShares(TypedDict):
+    """What makes up the variance of single scores; the sum is 1."""
+
+    tasks: float
+    variants: float
+    rest: float
+
+
+class AveragedModel(TypedDict):
+    """A model over all variants, which are taken as a sample. Its intervals and ranks hold for others like them."""
+
+    model: str
+    mean: float | None
+    """Plain average of the datasets"""
+    low: float | None
+    high: float | None
+    datasets: dict[str, AverageBounds]
+    variants: dict[str, float]
+    """Mean of each variant over the datasets"""
+    variance: VarianceShares | None
+    rank: list[int] | None
+    group: str | None
+    best: float | None
+    reason: str
+    """Why it has no rank; else empty"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,9 +117,16 @@ class ExperimentDetail(ExperimentResource):
     verdict: str
     """Who leads, by how much, and which differences are not significant"""
     matrix: list[Cell]
+    averages: list[AveragedModel] | None
+    """The models over all variants, if the experiment averages them; the verdict is then on these"""
 
     @classmethod
-    def of(cls, row: Experiment, reader: Reader, *, metric: str = "", dataset: str = "", **given: Any) -> Self:
-        """The matrix by one metric, or of one dataset, if they are named."""
+    def of(
+        cls, row: Experiment, reader: Reader, *, metric: str = "", dataset: str = "", variants: str = "", **given: Any
+    ) -> Self:
+        """The matrix by one metric, or of one dataset, if they are named; ``variants`` as in ``averages_variants``."""
         grid = matrix(reads.experiment_runs(row), metric, dataset)
-        return super().of(row, reader, verdict=grid.verdict, matrix=matrix_rows(grid), **given)
+        models = averaged_models(grid) if reads.averages_variants(row, variants) else None
+        verdict = grid.verdict if models is None else " ".join(filter(None, models.sentences))
+        averages = None if models is None else average_rows(models)
+        return super().of(row, reader, verdict=verdict, matrix=matrix_rows(grid), averages=averages, **given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -14,7 +15,7 @@ from benchmarks.analysis.effects import effects
 from benchmarks.models import Dataset, Experiment, Result, Run, RunStatus
 from benchmarks.queries import experiments as reads
 from benchmarks.queries.experiments import experiment_runs, findings, progress, status_of
-from benchmarks.queries.matrix import Matrix, matrix
+from benchmarks.queries.matrix import Matrix, average_rows, averaged_models, matrix
 from benchmarks.statistics.intervals import mean_interval
 from benchmarks.statistics.paired import compare, holm
 from tests.support.factories import make_dataset
@@ -279,3 +280,66 @@ def test_the_total_has_the_results_of_runs_that_are_not_prepared_yet(
     members = list(reads.experiments().get(pk=experiment.pk).runs.all())
     with django_assert_num_queries(0):
         assert progress(members).total == ready.total + 2 * 3 * tasks + 1
+
+
+def prompted(dataset: Dataset, model: str, rights: Sequence[int]) -> list[dict[str, Any]]:
+    """Runs of a model, one for each variant, with this many of 60 tasks right."""
+    return [
+        {"dataset": dataset, "model": model, "variant": f"prompt {place}", "values": right_of(60, right)}
+        for place, right in enumerate(rights)
+    ]
+
+
+def test_models_are_averaged_over_variants_that_are_a_sample(sums: Dataset) -> None:
+    experiment = experiment_of(
+        *prompted(sums, "loop/steady", (40, 41, 39, 40)),
+        *prompted(sums, "loop/erratic", (60, 25, 30, 25)),
+        *prompted(sums, "loop/low", (10, 11, 10, 9)),
+        *prompted(sums, "baseline/random", (5, 5, 5, 5)),
+    )
+    models = averaged_models(matrix_of(experiment))
+    assert models is not None
+    steady, erratic, low, beside = models.found.rows
+    assert (steady.name, erratic.name, low.name, beside.name) == ("steady", "erratic", "low", "random")
+    assert steady.overall is not None
+    assert erratic.overall is not None
+    assert steady.overall[0] == pytest.approx(40 / 60)
+    assert erratic.by_variant == pytest.approx([1, 25 / 60, 0.5, 25 / 60])
+    assert erratic.overall[2] - erratic.overall[1] > 2 * (steady.overall[2] - steady.overall[1])
+    assert steady.shares is not None
+    assert erratic.shares is not None
+    assert steady.shares.variants < 0.01
+    assert erratic.shares.variants > 0.1
+    assert steady.place is not None
+    assert erratic.place is not None
+    assert low.place is not None
+    assert (steady.place.rank_low, steady.place.rank_high, low.place.rank_low) == (1, 2, 2)
+    assert beside.place is None
+    assert beside.reason == "A baseline has no rank."
+    assert models.sentences[0] == "steady and erratic lead; the difference between them is not significant."
+    assert "4 variants, taken as a sample" in models.sentences[-1]
+    [of_steady, *_] = average_rows(models)
+    assert of_steady["variants"] == pytest.approx(dict(zip(models.found.variants, steady.by_variant, strict=True)))
+
+
+def test_a_model_without_a_variant_has_no_average(sums: Dataset) -> None:
+    experiment = experiment_of(*prompted(sums, "loop/a", (40, 41, 39)), *prompted(sums, "loop/b", (40, 41)))
+    models = averaged_models(matrix_of(experiment))
+    assert models is not None
+    assert [row.reason for row in models.found.rows] == ["", "It has no runs with prompt 2."]
+    assert models.found.ranked == ["a"]
+
+
+def test_two_variants_are_not_averaged(sums: Dataset) -> None:
+    assert averaged_models(matrix_of(experiment_of(*prompted(sums, "loop/a", (40, 41))))) is None
+
+
+def test_the_choice_of_an_address_comes_before_that_of_the_experiment() -> None:
+    launched = Experiment(request={"average_variants": True})
+    assert [reads.averages_variants(launched, chosen) for chosen in ("", "each", "average", "x")] == [
+        True,
+        False,
+        True,
+        True,
+    ]
+    assert not reads.averages_variants(Experiment(request={}), "")

@@ -20,6 +20,7 @@ from benchmarks.services.requests import StrictRequest, StrictText, Tags
 from benchmarks.services.rubrics import rubric_metrics
 from benchmarks.services.runs.checks import metrics_for, missing_fields
 from benchmarks.services.runs.requests import CANVAS_METRIC, field_of, validated
+from benchmarks.statistics.crossed import FEWEST
 
 MOST_RUNS = 200
 COMMON = tuple(name for name in RUN_PARAMETERS if name not in ("dataset", "model", *ADAPTIVE))
@@ -62,6 +63,9 @@ class ExperimentRequest(StrictRequest):
     datasets = serializers.ListField(child=StrictText(), allow_empty=False, help_text="Slugs of datasets")
     models = serializers.ListField(child=StrictText(), allow_empty=False, help_text="provider/model of each model")
     variants = VariantRequest(many=True, required=False, help_text="Prompt variants; by default one")
+    average_variants = serializers.BooleanField(
+        required=False, help_text="Rank the models by their means over the variants, which are taken as a sample"
+    )
     metrics_by_dataset = serializers.DictField(
         child=serializers.ListField(child=StrictText(), allow_empty=False),
         required=False,
@@ -88,7 +92,11 @@ class ExperimentRequest(StrictRequest):
         return variants
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        runs = len(attrs["datasets"]) * len(attrs["models"]) * max(1, len(attrs.get("variants", ())))
+        n_variants = len(attrs.get("variants", ()))
+        if attrs.get("average_variants") and n_variants < FEWEST:
+            message = f"{n_variants} variants say too little about others like them. Give at least {FEWEST}."
+            raise serializers.ValidationError({"average_variants": [message]})
+        runs = len(attrs["datasets"]) * len(attrs["models"]) * max(1, n_variants)
         if runs > MOST_RUNS:
             raise serializers.ValidationError(
                 {"models": [f"This makes {runs:,} runs, and the limit is {MOST_RUNS}. Start several experiments."]}

