@@ -23,6 +23,7 @@ from tests.benches.statistics import (
     stopping,
     subsets,
     task_flags,
+    variants,
 )
 
 SEED = 20_260_101
@@ -57,6 +58,7 @@ BENCHES: dict[str, Bench] = {
     "Mean ranks over datasets": rankings.ranks_over_datasets,
     "The same within a margin": margins.same,
     "A gate every night": margins.nights,
+    "Averages over variants": variants.averages,
 }
 
 
