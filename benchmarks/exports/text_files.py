@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 import orjson
@@ -58,8 +58,11 @@ def jsonl_pieces(rows: Iterable[ResultRow]) -> Iterator[bytes]:
         yield orjson.dumps(asdict(row), option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS)
 
 
-def scores_pieces(summary: Summary, breakdown: Breakdown, metrics: Sequence[str]) -> Iterator[str]:
-    """Every number in the summary and breakdown of a run, with its 95% bounds and n; the head first.
+def scores_pieces(
+    summary: Summary, breakdown: Breakdown, metrics: Sequence[str], reported: Mapping[str, float]
+) -> Iterator[str]:
+    """Every number in the summary and breakdown of a run, with its 95% bounds and n, and those that its tool reports;
+    the head first.
 
     ``value`` is a mean, a threshold in units of its difficulty, or a quantile of a time. ``part`` names the part of the
     run, ``level`` the level within it.
@@ -67,6 +70,7 @@ def scores_pieces(summary: Summary, breakdown: Breakdown, metrics: Sequence[str]
     yield BYTE_ORDER_MARK + csv_line(SCORE_COLUMNS)
     yield from map(csv_line, _number_rows(summary, breakdown, metrics))
     yield from map(csv_line, _time_rows(summary))
+    yield from (csv_line(_number(name, "reported", "", None, mean=value)) for name, value in reported.items())
 
 
 def _number_rows(summary: Summary, breakdown: Breakdown, metrics: Sequence[str]) -> Iterator[list[object]]:

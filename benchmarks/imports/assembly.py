@@ -44,8 +44,7 @@ def _assembled(tool: str, run: ImportedRun, measured: Collection[str]) -> Import
         format=tool,
         metrics=list(dict.fromkeys(names.values())),
         results=results,
-        unused=[*run.unused, *_sentence(+run.unread)],
-        unread=Counter(),
+        reported={metric_name(tool, name): value for name, value in run.reported.items()},
     )
 
 
@@ -96,7 +95,9 @@ def metric_name(tool: str, name: str, *, measurement: bool = False) -> str:
     return imported_name(tool, printable(re.sub(r"\s+", " ", storable(name, [])).strip() or "score"), measurement)
 
 
-def _sentence(unread: Unused) -> list[str]:
+def unread_sentence(unread: Unused) -> list[str]:
+    """What of the files no field reads, as a sentence; none if all was read."""
+    unread = +unread
     named = [
         f"{printable(path)[:100]} of {part}" + ("" if part.startswith("the ") else f" ({count:,})")
         for (path, part), count in unread.most_common(MOST_UNUSED)

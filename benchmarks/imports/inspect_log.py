@@ -175,7 +175,7 @@ class Log(Part):
 
     called: ClassVar = "the log"
     without_loss: ClassVar = frozenset(
-        {"version", "plan.name", "eval.eval_id", "eval.created", "eval.task_id", "eval.task_display_name"}
+        {"version", "plan.name", "eval.created", "eval.task_id", "eval.task_display_name"}
         | {"eval.dataset.sample_ids", "eval.config.epochs", "eval.config.max_samples", "eval.config.sandbox_cleanup"}
         | {f"eval.config.log_{key}" for key in ("samples", "realtime", "images", "model_api", "shared")}
         | {
@@ -202,6 +202,7 @@ class Log(Part):
     solver: Text = at("eval.solver", "")
     commit: Text = at("eval.revision.commit", "")
     run_id: Text = at("eval.run_id", "")
+    eval_id: Text = at("eval.eval_id", "")
     defaults: Generation = at("eval.model_generate_config", Generation())
     generation: Generation = at("plan.config", Generation())
     started_at: Moment | None = at("stats.started_at")
@@ -302,6 +303,7 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> Import
         results=[replace(result, scores=_by_part(result.scores, parts, silent)) for result in results],
         metrics=[*filter(valued.__contains__, (headline, *log.scorers)), *valued],
         missing=_NOT_SAID,
+        evaluation=log.eval_id,
         parameters={
             **sampling_of(log.defaults.model_dump() | log.generation.model_dump(exclude_none=True)),
             **prompting,

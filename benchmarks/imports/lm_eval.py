@@ -2,9 +2,9 @@
 
 A file of samples has a line for each document and filter of one task. Documents become tasks, and each metric with
 each filter a metric, in the file's order, so the first decides the outcome. What is not one number for each sample,
-such as the pairs from which ``f1`` and ``brier_score`` are computed, is left out. Of a multiple-choice document the
-answer is the most likely choice. The results file beside it names the model, and its counts, means and hash must be
-those of the samples.
+such as BLEU and ``brier_score``, is a number of the run, and so are the means of groups of tasks. Of a multiple-choice
+document the answer is the most likely choice. The results file beside it names the model, and its counts, means and
+hash must be those of the samples.
 """
 
 from __future__ import annotations
@@ -123,6 +123,8 @@ class Summary(Part):
         | {"config.gen_kwargs", "transformers_version", "eot_token_id", "max_length", "start_time", "end_time"}
     )
     results: dict[str, dict[str, object]] = at("results", {})
+    groups: dict[str, dict[str, object]] = at("groups", {})
+    subtasks: dict[str, tuple[Text, ...]] = at("group_subtasks", {})
     configs: dict[str, object] = at("configs", {})
     samples: dict[str, Samples] = at("n-samples", {})
     higher_is_better: dict[str, dict[str, object]] = at("higher_is_better", {})
@@ -304,6 +306,7 @@ def _run(head: Summary, config: TaskConfig, task: str, log: _Read, averaged: Seq
     if len(log.systems) == 1:
         (parameters["system_prompt"],) = log.systems
     started, completed = _times(head)
+    reported = dict(_reported(head, task, averaged or ()))
     return ImportedRun(
         part=task,
         model=head.model,
@@ -321,6 +324,8 @@ def _run(head: Summary, config: TaskConfig, task: str, log: _Read, averaged: Seq
         metrics=[name.removesuffix(",none") for name in imported],
         measurements=[name.removesuffix(",none") for name in imported if name.rpartition(",")[0] in lower],
         missing=_NOT_SAID,
+        reported=reported,
+        evaluation=started.isoformat() if started else "",
         parameters={name: value for name, value in parameters.items() if value not in (None, "")},
         facts={
             "lm_eval": head.lm_eval,
@@ -332,21 +337,47 @@ def _run(head: Summary, config: TaskConfig, task: str, log: _Read, averaged: Seq
             "commit": head.commit,
         },
         shortfall=lacking(len(documents), head.samples.get(task, Samples()).original, head.limit is not None),
-        unused=list(_unused(log, imported, averaged)),
+        unused=list(_unused(log, imported, averaged, reported)),
         unread=log.unused,
         started_at=started,
         completed_at=completed,
     )
 
 
-def _unused(log: _Read, metrics: Sequence[str], averaged: Sequence[str] | None) -> Iterator[str]:
+def _reported(head: Summary, task: str, averaged: Sequence[str]) -> Iterator[tuple[str, float]]:
+    """The numbers of the task that are no means of its samples, and those of the groups that it is part of."""
+    for name, value in head.results.get(task, {}).items():
+        if name not in averaged and (number := _stated(name, value)) is not None:
+            yield name.removesuffix(",none"), number
+    inside = {task}
+    # The groups of a file are few, and a group is part of others.
+    for _ in head.subtasks:
+        inside |= {group for group, members in head.subtasks.items() if inside & {*members}}
+    for group in head.subtasks:
+        for name, value in head.groups.get(group, head.results.get(group, {})).items() if group in inside else ():
+            if (number := _stated(name, value)) is not None:
+                yield f"{group}/{name.removesuffix(',none')}", number
+
+
+def _stated(name: str, value: object) -> float | None:
+    """The number if it is that of a metric with a filter, and no standard error."""
+    metric, _, _ = name.rpartition(",")
+    return None if not metric or metric.endswith("_stderr") else _number(value)
+
+
+def _unused(
+    log: _Read, metrics: Sequence[str], averaged: Sequence[str] | None, reported: Mapping[str, float]
+) -> Iterator[str]:
     if not log.values:
         yield "The answers have no scores, as requested (--predict_only)."
     if averaged is None:
         yield "Without the results file (results_*.json), counts and means are not checked, and the model is not named."
     elif unchecked := [name for name in metrics if name not in averaged]:
         yield f"Not means of their samples, so not checked: {', '.join(unchecked)}."
-    if left_out := [name for name in log.values if name not in metrics]:
+    without = [name.removesuffix(",none") for name in log.values if name not in metrics]
+    if kept := [name for name in without if name in reported]:
+        yield f"Metrics without a number for each sample are numbers of the run: {', '.join(kept)}."
+    if left_out := [name for name in without if name not in reported]:
         yield f"Metrics without a number for each sample, not imported: {', '.join(left_out)}."
     if log.repeats > 1:
         yield (

@@ -320,7 +320,7 @@ def _runs_of(document: Any, name: str) -> list[ImportedRun]:
         column.results.append(_result(row, column.tasks.of(row).id))
         column.unread.update(count)
     title = head.description or name
-    runs = []
+    runs: list[ImportedRun] = []
     for key, column in columns.items():
         provider, prompt, place = key
         asked = providers.asked(key)
@@ -337,8 +337,9 @@ def _runs_of(document: Any, name: str) -> list[ImportedRun]:
                 variant=", ".join(filter(None, (prompt_variant, asked.variant)))[:MAX_VARIANT],
                 name=title if is_of_all else f"{title}, prompt {prompts.number(prompt)}",
                 parameters={**(prompts.parameters(prompt) if prompts.share_tasks else {}), **asked.parameters},
-                facts={"promptfoo": head.version, "promptfoo evaluation": head.evaluation, "prompt": prompt},
-                unread=column.unread + unused,
+                evaluation=head.evaluation,
+                facts={"promptfoo": head.version, "prompt": prompt},
+                unread=column.unread if runs else column.unread + unused,
                 completed_at=summary.timestamp,
             )
         )

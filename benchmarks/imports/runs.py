@@ -102,6 +102,10 @@ class ImportedRun:
     missing: Score = NOT_SAID
     """The score of an answer by a scorer that gave none. What a scorer did not say is an error of the scorer. It is not
     applicable only where the tool scores a task by metrics of its own choice, and did not choose this one."""
+    reported: Mapping[str, float] = field(default_factory=dict)
+    """Numbers of the whole run that no single results give, such as BLEU and the mean of a group of tasks."""
+    evaluation: str = ""
+    """The tool's id of the evaluation, or its time; empty if this format of its files has none."""
     parameters: Mapping[str, object] = field(default_factory=dict)
     tags: Sequence[str] = ()
     """Of the run."""
@@ -114,6 +118,7 @@ class ImportedRun:
     unused: Sequence[str] = ()
     """What of the file was not imported or not checked, in sentences…"""
     unread: Unused = field(default_factory=Counter)
-    """…and counted, which becomes a sentence."""
+    """…and counted, which becomes a sentence for all runs that are imported together. What is of the whole file stands
+    at its first run."""
     started_at: datetime | None = None
     completed_at: datetime | None = None

@@ -185,6 +185,9 @@ class RunLineage(models.Model):
     import_key = models.CharField(
         max_length=64, null=True, blank=True, unique=True, help_text="SHA-256 of the file and of the part of it"
     )
+    reported = models.JSONField(
+        default=dict, blank=True, help_text="Numbers of the whole run that its tool reports and no single results give"
+    )
     code_version = models.CharField(max_length=60, blank=True)
     prompt_hash = models.CharField(max_length=64, blank=True)
     environment = models.JSONField(default=dict, blank=True)

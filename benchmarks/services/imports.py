@@ -7,9 +7,11 @@ metrics of this dashboard, so that there is a metric in common with runs made he
 from __future__ import annotations
 
 import hashlib
+import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +26,10 @@ from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.result_store import upsert_scores
 from benchmarks.engine.execution.scoring import FAILED, ending_of, not_applicable_to, score_of, with_stored_answer
 from benchmarks.engine.summary.summarize import summarize
+from benchmarks.imports.assembly import unread_sentence
 from benchmarks.imports.reading import MAX_ZIP_BYTES
 from benchmarks.imports.registered_importers import Log, logs_in
-from benchmarks.imports.runs import TESTED, ImportedResult, ImportedRun, ImportProblem
+from benchmarks.imports.runs import TESTED, ImportedResult, ImportedRun, ImportProblem, Unused
 from benchmarks.metrics.base import DeterministicMetric, Item, Metric, Score
 from benchmarks.metrics.imported import sent_by, tool_title
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
@@ -66,11 +69,13 @@ _TOTALS = ("tokens_in", "tokens_out", "cost_usd")
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A run of the file, whether it is new or was imported before, and what of the file was not used, in sentences."""
+    """A run of the file, whether it is new or was imported before, and what of the file was not used, in sentences and
+    counted."""
 
     run: Run
     is_new: bool
     unused: Sequence[str] = ()
+    unread: Unused = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,17 @@ def import_runs(
     """
     files = list(zip(paths, names or [path.name for path in paths], strict=True))
     with transaction.atomic():
-        return [each for log in logs_in(files, form, max_bytes) for each in import_log(log, **options)]
+        return noted([each for log in logs_in(files, form, max_bytes) for each in import_log(log, **options)])
+
+
+def noted(imported: Sequence[Imported]) -> list[Imported]:
+    """The runs; what of their files was not read stands once, at the first."""
+    runs = {each.run.pk: each for each in imported}
+    unread = sum((each.unread for each in runs.values()), Counter[tuple[str, str]]())
+    # Parts of the whole file, such as results of several tasks, are the same for each of its runs.
+    once = {key: 1 for key in unread if key[1].startswith("the ")}
+    sentences = unread_sentence(Counter({**unread, **once}))
+    return [replace(each, unused=[*each.unused, *(() if place else sentences)]) for place, each in enumerate(imported)]
 
 
 def import_log(
@@ -143,7 +158,8 @@ def import_log(
     request = ImportRequest({"file": log.name, "sha256": digest}, ours, slug, dataset, user)
     with transaction.atomic():
         imported = [
-            replace(_import_run(source, request), unused=[*_ungraded(source), *source.unused]) for source in sources
+            replace(each, unused=[*each.unused, *_ungraded(source), *source.unused], unread=source.unread)
+            for source, each in ((source, _import_run(source, request)) for source in sources)
         ]
         _join_experiment(sources, imported, user)
         return imported
@@ -195,10 +211,45 @@ def chosen_metrics(names: Sequence[str]) -> list[DeterministicMetric]:
 def _import_run(source: ImportedRun, request: ImportRequest) -> Imported:
     # The same for the same part of the same file.
     key = hashlib.sha256(f"{request.origin['sha256']} {source.part}".encode()).hexdigest()
-    if known := Run.objects.filter(import_key=key).first():
-        return Imported(known, is_new=False)
+    digest = _digest_of(source)
+    if known := Run.objects.filter(import_key=key).first() or _in_other_format(source, digest):
+        is_unnamed = known.model == UNNAMED != source.model
+        why = f"Run {known.pk} names no model. To import it as {source.model}, delete it first."
+        return Imported(known, is_new=False, unused=[why] if is_unnamed else [])
+    told = {"results_sha256": digest, **({"evaluation": source.evaluation} if source.evaluation else {})}
+    request = replace(request, origin={**request.origin, **told})
     version, tasks = _matched_tasks(source, request.dataset) if request.dataset else imported_tasks(source, request)
     return store_run(source, version, tasks, request, key)
+
+
+def _digest_of(source: ImportedRun) -> str:
+    """SHA-256 of the results: the same for every format in which the tool writes them."""
+
+    # Not every format says which scorers measure.
+    def plain(names: Iterable[str]) -> list[str]:
+        return [name.replace("#", ":", 1) for name in names]
+
+    rows = [
+        [
+            *(result.task_id, result.repeat, result.answer, result.error, result.cancelled),
+            *(result.duration_ms, result.tokens_in, result.tokens_out),
+            sorted([*plain([name]), score.status, score.value] for name, score in result.scores.items()),
+        ]
+        for result in source.results
+    ]
+    return hashlib.sha256(json.dumps([source.part, plain(source.metrics), sorted(rows, key=repr)]).encode()).hexdigest()
+
+
+def _in_other_format(source: ImportedRun, digest: str) -> Run | None:
+    """The run that was imported from another file of the same evaluation: one with the same results that names no other
+    model and no other evaluation."""
+    same = Run.objects.filter(import_format=source.format, environment__results_sha256=digest)
+    for run in same.order_by("pk"):
+        is_model = run.model == source.model or UNNAMED in (run.model, source.model)
+        evaluations = {run.environment.get("evaluation"), source.evaluation} - {None, ""}
+        if is_model and len(evaluations) < 2:
+            return run
+    return None
 
 
 def store_run(
@@ -320,6 +371,7 @@ def _run_fields(source: ImportedRun, version: DatasetVersion, request: ImportReq
         name=request.name,
         metrics=list(dict.fromkeys([*source.metrics, *(metric.name for metric in request.ours)])),
         parameters=dict(source.parameters),
+        reported=dict(source.reported),
         tags=list(source.tags),
         repeats=max(result.repeat for result in source.results),
         status=RunStatus.RUNNING,

@@ -75,7 +75,7 @@ def test_a_run_has_a_weighted_mean_beside_its_strict_mean(endpoint: Endpoint, cl
     assert "weight 3" in client.get(f"/datasets/{dataset.slug}/tasks/{task.pk}/").content.decode()
     summary = client.get(f"/api/v1/benchmarks/runs/{run.pk}").json()["summary"]
     assert summary["exact_match"]["weighted"]["mean"] == pytest.approx(3 / 32)
-    scores = "".join(scores_pieces(run.numbers, run.parts, run.metrics))
+    scores = "".join(scores_pieces(run.numbers, run.parts, run.metrics, run.reported))
     assert "exact_match,weighted by task,,0.09375" in scores
 
 

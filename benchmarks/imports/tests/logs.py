@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.imports.assembly import unread_sentence
 from benchmarks.imports.reading import zipfile
 from benchmarks.imports.registered_importers import logs_in
 from benchmarks.imports.runs import ImportedRun
 
 
 def read_runs(path: Path, **options: Any) -> list[ImportedRun]:
-    return [run for log in logs_in([(path, path.name)], **options) for run in log.runs()]
+    """The runs in a file, each with what of it was not read as a sentence."""
+    runs = [run for log in logs_in([(path, path.name)], **options) for run in log.runs()]
+    return [replace(run, unused=[*run.unused, *unread_sentence(run.unread)]) for run in runs]
 
 
 def inspect_sample(number: int = 1, value: Any = "C", epoch: int = 1, **fields: Any) -> dict[str, Any]:

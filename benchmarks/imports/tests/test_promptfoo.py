@@ -28,7 +28,7 @@ def only(path: Path, *rows: dict[str, Any]) -> ImportedRun:
 
 def test_a_column_becomes_a_run(tmp_path: Path) -> None:
     run = only(tmp_path)
-    assert (run.model, run.name, run.facts["promptfoo evaluation"]) == ("openai:gpt-4o", "Sums", "eval-1")
+    assert (run.model, run.name, run.evaluation) == ("openai:gpt-4o", "Sums", "eval-1")
     assert list(run.metrics) == [PASS, "promptfoo:score", "promptfoo:contains"]
     assert [(task.id, task.input, task.expected_output) for task in run.tasks][1] == ("test-2", "What is 1 + 1?", "2")
     assert [each.scores[PASS].value for each in run.results] == [1.0, 0.0, 1.0]
@@ -288,11 +288,11 @@ def test_a_file_whose_summary_counts_otherwise_is_refused(tmp_path: Path) -> Non
     assert read(tmp_path, stats={"successes": 2, "failures": 1, "errors": 0})
 
 
-def test_what_of_a_file_is_not_used_is_said_for_each_run(tmp_path: Path) -> None:
+def test_what_of_a_file_is_not_used_is_said_once_and_of_rows_for_each_run(tmp_path: Path) -> None:
     rows = [promptfoo_row(0, trace={"tone": 1}), promptfoo_row(0, provider="other", metadata={"trace": 1})]
     first, second = read(tmp_path, *rows, table={"body": [1]})
     assert first.unused == ["Not imported: trace of results (1), table.body of the summary."]
-    assert second.unused == ["Not imported: metadata of results (1), table.body of the summary."]
+    assert second.unused == ["Not imported: metadata of results (1)."]
 
 
 def test_yaml_and_lines_that_cannot_be_read_say_where(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ from benchmarks.queries.task_grid import MOST_RUNS
 from benchmarks.services.comparisons import read_margin
 from benchmarks.services.contamination import check_contamination
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.imports import OUR_METRICS, import_log
+from benchmarks.services.imports import OUR_METRICS, Imported, import_log, noted
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.runs import control
 from benchmarks.services.runs.control import edit_run
@@ -237,23 +237,31 @@ class Command(RunningCommand):
     ) -> None:
         if slug and dataset:
             raise NotPossible("--slug names a new dataset, and --dataset an existing one. Use one of them.")
-        imported: list[dict[str, object]] = []
+        imported: list[Imported] = []
+        paths: list[str] = []
         for log in logs_in([(path, path.name) for path in files], form):
             for result in import_log(log, slug=slug, dataset=dataset, model=model, metrics=metric or OUR_METRICS):
-                run, how = result.run, "imported" if result.is_new else "already imported from this file"
+                run, before = result.run, result.run.environment.get("file", log.name)
+                how = "imported" if result.is_new else f"already imported from {before}"
                 on = f"{run.model} on {run.dataset.slug}, {plural(run.total, 'result')}"
-                if as_json:
-                    imported.append(
-                        {
-                            "file": str(log.files[0].path),
-                            "is_new": result.is_new,
-                            "unused": [*result.unused],
-                            **json_of(RunResource.of(run, reader_of())),
-                        }
-                    )
-                else:
+                imported.append(result)
+                paths.append(str(log.files[0].path))
+                if not as_json:
                     self.stdout.write(f"Run {run.pk} {how}: {on}: {page_address(run)}")
                     for sentence in result.unused:
                         self.stdout.write(f"  {sentence}")
+        told = noted(imported)
         if as_json:
-            self.print_json(imported)
+            self.print_json(
+                [
+                    {
+                        "file": path,
+                        "is_new": each.is_new,
+                        "unused": [*each.unused],
+                        **json_of(RunResource.of(each.run, reader_of())),
+                    }
+                    for path, each in zip(paths, told, strict=True)
+                ]
+            )
+        for sentence in told[0].unused[len(imported[0].unused) :] if told and not as_json else ():
+            self.stdout.write(sentence)

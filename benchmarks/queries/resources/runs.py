@@ -116,6 +116,9 @@ class _Run(Resource):
     """Key of ``summary`` with the score of the run: the metric that decides every task, or ``task:`` and those that do
     together, of each task the first that applies"""
     summary: dict[str, Mean]
+    reported: dict[str, float]
+    """Numbers of the whole run that the tool of an import reports and no single results give, such as
+    ``lm-eval:bleu``"""
     outcomes: dict[str, int]
     error_kinds: dict[str, int]
     """Number of results that ended in an error, by kind"""

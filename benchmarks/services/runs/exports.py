@@ -59,7 +59,7 @@ def export_pieces(
     pieces: Iterator[bytes] | Iterator[str]
     match form:
         case "scores.csv":
-            pieces = scores_pieces(run.numbers, run.parts, run.all_metrics)
+            pieces = scores_pieces(run.numbers, run.parts, run.all_metrics, run.reported)
         case "csv":
             pieces = csv_pieces(result_rows(run), run.metrics)
         case "jsonl":

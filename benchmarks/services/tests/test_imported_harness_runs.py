@@ -16,9 +16,12 @@ from django.test import Client
 
 from benchmarks.imports.registered_importers import logs_in
 from benchmarks.models import Dataset, Outcome, Run, RunStatus
+from benchmarks.queries.resources.base import Reader, json_of
+from benchmarks.queries.resources.runs import RunResource
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.imports import Imported, import_runs
 from benchmarks.services.runs import control
+from benchmarks.services.runs.exports import export_pieces
 from tests.support.factories import make_run
 from tests.support.running import Endpoint, worked
 
@@ -109,13 +112,34 @@ def test_the_answer_to_a_multiple_choice_document_is_the_most_likely_choice() ->
             assert (score.extracted == result.task.expected_output) == bool(score.value), (result.task.input, score)
     assert run.summary["metrics"]["exact_match"]["mean"] == run.summary["metrics"]["lm-eval:acc"]["mean"]
     assert imported("capitals").unused[0] == (
-        "Metrics without a number for each sample, not imported: brier_score,none."
+        "Metrics without a number for each sample are numbers of the run: brier_score."
     )
+
+
+def test_measures_of_a_corpus_and_means_of_groups_are_numbers_of_the_run() -> None:
+    paths = sorted((LOGS / "acme__group").iterdir())
+    stated = json.loads(paths[0].read_text())["results"]
+    taken = {each.run.dataset.slug.removeprefix("lm-eval-"): each for each in import_runs(*paths)}
+    of_group = {"lm-eval:places/acc": stated["places"]["acc,none"]}
+    assert {name: each.run.reported for name, each in taken.items()} == {
+        "capitals": {"lm-eval:brier_score": stated["capitals"]["brier_score,none"], **of_group},
+        "planets": of_group,
+        "greetings": {f"lm-eval:{name}": stated["greetings"][f"{name},none"] for name in ("bleu", "chrf")},
+    }
+    run = taken["greetings"].run
+    row = json_of(RunResource.of(run, Reader("", "", sees_reviewers=False)))
+    assert row["reported"] == run.reported
+    lines = b"".join(export_pieces(run, "scores.csv")).decode().splitlines()
+    assert f"lm-eval:bleu,reported,,{run.reported['lm-eval:bleu']},,,,,,," in lines
+    page = " ".join(Client().get(f"/runs/{run.pk}/").content.decode().split())
+    assert "reports for the whole run: bleu (lm-evaluation-harness) 40.610, chrf" in page
+    notes = [sentence for each in taken.values() for sentence in each.unused if sentence.startswith("Not imported")]
+    assert len(notes) == 1
 
 
 def test_a_chat_is_its_question_with_its_system_prompt_and_all_accepted_answers() -> None:
     run = take("words")
-    assert run.parameters == {"system_prompt": "One word.", "temperature": 0.25, "max_tokens": 30.0}
+    assert run.parameters == {"system_prompt": "One word.", "temperature": 0.25, "max_tokens": 30}
     task = run.results.get(task__task_id="1").task
     assert task.input == "Which word is the opposite of cold?"
     assert (task.expected_output, task.other_answers) == ("hot", ["warm"])
@@ -154,7 +178,8 @@ def test_answers_without_scores_and_log_likelihoods_of_a_perplexity_are_not_scor
     path.write_text("\n".join(map(json.dumps, lines)))
     (scored,) = import_runs(path, summary)
     assert [name for name in scored.run.metrics if name.startswith("lm-eval")] == ["lm-eval:exact_match"]
-    assert "Metrics without a number for each sample, not imported: perplexity,none." in scored.unused
+    assert "Metrics without a number for each sample are numbers of the run: perplexity." in scored.unused
+    assert scored.run.reported == {"lm-eval:perplexity": 12.2, "lm-eval:bypass": 999}
 
 
 def test_samples_alone_are_imported_and_say_what_was_not_checked() -> None:
@@ -167,8 +192,12 @@ def test_samples_alone_are_imported_and_say_what_was_not_checked() -> None:
     (named,) = import_runs(files("capitals")[0], model=" acme/tiny ")
     assert named.run.model == "acme/tiny"
     (both,) = import_runs(samples, results)
-    assert both.is_new, "the results file is part of the import"
-    assert both.run.dataset_version == alone.run.dataset_version
+    assert (both.run.pk, both.is_new) == (alone.run.pk, False)
+    assert both.unused[0] == (f"Run {alone.run.pk} names no model. To import it as acme/tiny, delete it first.")
+    alone.run.delete()
+    (both,) = import_runs(samples, results)
+    (alone,) = import_runs(samples)
+    assert (both.is_new, alone.is_new, alone.run.model) == (True, False, "acme/tiny")
 
 
 def test_results_without_samples_are_refused_with_what_to_import() -> None:
@@ -263,7 +292,8 @@ def test_the_command_imports_a_folder_of_the_harness() -> None:
     call_command("benchmark", "import", *map(str, folder), stdout=out)
     assert sorted(Run.objects.values_list("dataset__slug", flat=True)) == ["lm-eval-capitals", "lm-eval-sums"]
     assert out.getvalue().count(" imported: acme/tiny on lm-eval-") == 2
-    assert "Metrics without a number for each sample, not imported: brier_score,none." in out.getvalue()
+    assert "Metrics without a number for each sample are numbers of the run: brier_score." in out.getvalue()
+    assert out.getvalue().count("Not imported:") == 1
 
 
 def test_the_page_imports_files_together_or_none(admin_client: Client) -> None:
@@ -275,7 +305,8 @@ def test_the_page_imports_files_together_or_none(admin_client: Client) -> None:
     capitals, _ = files("capitals")
     html = sent(samples, results, capitals, do="preview")
     assert html.count('<span class="tag">New dataset</span>') == 2
-    assert "brier_score,none" in html
+    assert "numbers of the run: brier_score." in html
+    assert html.count("Not imported:") == 1
     assert not Run.objects.exists()
     html = sent(samples, results, capitals, files("words")[1])
     assert "Nothing was imported" in html
@@ -329,7 +360,7 @@ def test_what_of_the_files_of_the_harness_is_not_used_is_said_by_key(tmp_path: P
     (taken,) = import_runs(changed)
     assert taken.run.dataset_version.tasks.all()[0].metadata == {"level": "easy"}
     assert taken.unused[1:] == [
-        "Metrics without a number for each sample, not imported: exact_match,none.",
+        "Metrics without a number for each sample, not imported: exact_match.",
         "Not imported: trace of samples (2), doc.source of documents (2), doc.note of documents (2).",
     ]
 

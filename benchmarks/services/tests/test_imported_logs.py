@@ -451,6 +451,7 @@ def test_the_headline_of_the_log_decides_the_outcome(tmp_path: Path) -> None:
 def test_the_tags_of_the_evaluation_are_those_of_the_run(tmp_path: Path) -> None:
     for place in ("log", "eval"):
         head = header("targets")
+        head["eval"]["eval_id"] = f"evaluation {place}"
         (head if place == "log" else head["eval"])["tags"] = ["nightly", place]
         (imported,) = import_runs(rewritten("targets", tmp_path, head))
         assert imported.run.tags == ["nightly", place]
@@ -520,3 +521,33 @@ def test_pages_and_api_show_measurements_below_0_and_judges_without_a_price(file
         f"/api/v1/benchmarks/runs/{run.pk}",
     ):
         assert admin_client.get(address).status_code == 200, address
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("inspect_targets.eval", "inspect_targets.json"),
+        ("promptfoo_sampled_results.json", "promptfoo_sampled_results.jsonl"),
+        ("promptfoo_capitals_results.yaml", "promptfoo_capitals_results.jsonl"),
+    ],
+)
+def test_one_evaluation_in_two_formats_is_imported_once(names: tuple[str, str]) -> None:
+    for first, second in (names, names[::-1]):
+        runs = {each.run.pk for each in import_runs(LOGS / first)}
+        again = import_runs(LOGS / second)
+        assert {each.run.pk for each in again} == runs == {*Run.objects.values_list("pk", flat=True)}
+        assert not any(each.is_new for each in again)
+        Run.objects.all().delete()
+
+
+def test_another_evaluation_with_the_same_answers_is_another_run(tmp_path: Path) -> None:
+    import_runs(LOGS / "inspect_targets.eval")
+    head = header("targets")
+    head["eval"]["eval_id"] = "another"
+    (other,) = import_runs(rewritten("targets", tmp_path, head))
+    assert other.is_new
+    changed = header("targets")
+    changed["eval"]["model"] = "mockllm/other"
+    changed["stats"]["model_usage"] = {}
+    (of_other_model,) = import_runs(rewritten("targets", tmp_path, changed))
+    assert of_other_model.is_new

@@ -200,10 +200,10 @@ def test_the_command_imports_files_and_prints_the_result(tmp_path: Path) -> None
         "benchmark", "import", str(archive), str(archive), "--metric", "contains", "--metric", "numeric", stdout=out
     )
     run = Run.objects.get()
-    first, unused, second, _ = out.getvalue().splitlines()
+    first, second, unused = out.getvalue().splitlines()
     assert first.startswith(f"Run {run.pk} imported: vendor/model on inspect-sums, 2 results")
-    assert unused == "  Not imported: store of samples (1)."
-    assert second.startswith(f"Run {run.pk} already imported from this file")
+    assert unused == "Not imported: store of samples (1)."
+    assert second.startswith(f"Run {run.pk} already imported from log.eval: ")
     assert run.metrics == ["inspect:match", "contains", "numeric"]
     for arguments, message in (
         (["missing.json"], "No such file"),

@@ -17,6 +17,9 @@ ANSWERS = {
     "12 + 30": ("12 + 30 is 42.\n#### 42", "It is 41.\n#### 41", "#### 42"),
     "700 + 534": ("The sum is 1,234", "#### 1,234", "So 1234.\n#### 1234"),
     "5 + 6": ("#### 12", "That makes 11", "#### 11"),
+    "Good morning": ("Bonjour, mon ami.",),
+    "See you": ("À demain, mon ami.",),
+    "Where is": ("Où est le train ?",),
     "20 + 20": ("I do not know.", "", "Forty"),
 }
 LIKELIHOODS = {
@@ -29,6 +32,9 @@ LIKELIHOODS = {
     "Tokyo": -0.5,
     "Mombasa": -1.5,
     "Nairobi": -2.0,
+    "Jupiter": -1.0,
+    "Mercury": -3.0,
+    "Earth": -2.0,
 }
 
 
