@@ -29,6 +29,7 @@ LONG = {
     "backup": "write all data to a file",
     "restore": "read it into an empty database",
     "prune": "delete the texts of old runs",
+    "schema": "print or write the JSON Schemas of the files that you edit",
     "completion": "print the script with which bash, zsh or fish completes these commands",
     "migrate": "create or update the tables of the database",
     "doctor": "say what is missing on this machine, and how to get it",

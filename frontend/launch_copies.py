@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks.dataset_format.dumping import dump_values
 from benchmarks.providers.extra_parameters import typed
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind
+from benchmarks.services.experiments.file_schema import EDITOR_LINE
 
 _NUMBERS = {Kind.INTEGER: int, Kind.NUMBER: float}
 
@@ -75,7 +76,7 @@ def _option(name: str, value: Any) -> list[str]:
 
 def _experiment_command(values: Mapping[str, Any]) -> str:
     return (
-        f"cat > experiment.yaml <<'END_OF_EXPERIMENT'\n{dump_values(dict(values))}END_OF_EXPERIMENT\n"
+        f"cat > experiment.yaml <<'END_OF_EXPERIMENT'\n{EDITOR_LINE}{dump_values(dict(values))}END_OF_EXPERIMENT\n"
         "python manage.py benchmark experiment run experiment.yaml"
     )
 

@@ -16,6 +16,7 @@ from benchmarks.dataset_format.spec import DATASET, DatasetSpec, GeneratorSpec, 
 from benchmarks.dataset_format.tools import ExpectedRow, Requirement, Rule, StateSpec, ToolUse, WorldTables
 
 SCHEMA_FILE = "dataset.schema.json"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a dataset file, with descriptions for an editor's completion."""
     records = DATASET.json_schema(schema_generator=_Generator)["$defs"]
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$schema": DIALECT,
         "title": "CodeForge Benchmarks dataset",
         "description": "Tasks for benchmarking language models. The file's name is the dataset's identifier.",
         **{key: part for key, part in records.pop("DatasetSpec").items() if key not in ("title", "description")},
@@ -59,7 +60,12 @@ def keys_of(record: type[Any]) -> tuple[Key, ...]:
 
 def schema_text() -> str:
     """The content of ``dataset.schema.json``."""
-    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+    return as_text(json_schema())
+
+
+def as_text(schema: dict[str, Any]) -> str:
+    """A schema as it is stored."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 def write_schema(directory: Path) -> Path:

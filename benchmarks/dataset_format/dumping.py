@@ -13,6 +13,8 @@ from benchmarks.dataset_format.scalars import read_plain
 from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec, as_mapping, resolved_rubric
 from benchmarks.metrics.worlds import merged_world
 
+EDITOR_LINE = "# yaml-language-server: $schema=dataset.schema.json\n"
+"""For editors that complete and check; the schema is in the folder of the datasets."""
 _WIDTH = 110
 _KEPT_IN_BLOCKS = re.compile("[\n\x20-\x7e\xa0-\u2027\u202f-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
 """Characters that a ``|`` block preserves: no tab, carriage return, bidi or other special character."""
@@ -21,7 +23,7 @@ _ENDS_IN_BLANK_LINES = re.compile(r"(?:^|\n)\n\Z")
 
 
 def dump_dataset(spec: DatasetSpec) -> str:
-    """The dataset as YAML: keys in declared order, defaults left out.
+    """The dataset as YAML: a line for editors, then keys in declared order, defaults left out.
 
     ``parse_dataset`` returns an equal dataset, if the YAML is smaller than ``limits.MAX_BYTES``.
     """
@@ -29,7 +31,7 @@ def dump_dataset(spec: DatasetSpec) -> str:
     tasks = head.pop("tasks")
     # Task by task, because PyYAML has no option for blank lines between list items.
     written = (dump_values({"tasks": [task]}).removeprefix("tasks:\n") for task in tasks)
-    return f"{dump_values(head)}tasks:\n" + "\n".join(written)
+    return f"{EDITOR_LINE}{dump_values(head)}tasks:\n" + "\n".join(written)
 
 
 def content_hash(spec: DatasetSpec) -> str:

@@ -54,6 +54,9 @@ datasets export sums
 datasets export sums --output {folder}/copy.yaml
 datasets schema
 datasets schema --check
+schema show experiment
+schema write
+schema write --check
 canvases generate --shapes 3 --count 2
 canvases list
 canvases show 3-shapes-seed-0

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import inspect
-import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -128,33 +126,19 @@ PLACEHOLDERS = {"models": "<provider/model>"}
 
 
 def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, ...]]:
-    docs = _attribute_docs(model)
+    from codeforge.config_schema import attribute_docs, is_model
+
+    docs = attribute_docs(model)
     for name, field in model.model_fields.items():
-        inner = [part for part in (field.annotation, *get_args(field.annotation)) if _is_model(part)]
+        inner = [part for part in (field.annotation, *get_args(field.annotation)) if is_model(part)]
         if inner:
-            entry = "" if _is_model(field.annotation) else f"{PLACEHOLDERS.get(name, '<name>')}."
+            entry = "" if is_model(field.annotation) else f"{PLACEHOLDERS.get(name, '<name>')}."
             yield from _keys(inner[0], f"{prefix}{name}.{entry}")
         else:
             default = "required" if field.is_required() else field.get_default(call_default_factory=True)
             shown = "none" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
             code = shown if shown in ("none", "required") else f"`{shown}`"
             yield f"`{prefix}{name}`", _kind(field.annotation, field.metadata), code, docs[name]
-
-
-def _is_model(part: Any) -> bool:
-    return isinstance(part, type) and issubclass(part, BaseModel)
-
-
-def _attribute_docs(model: type[BaseModel]) -> dict[str, str]:
-    """Name → the string below the field, of the class and those that it extends."""
-    found: dict[str, str] = {}
-    for base in reversed([base for base in model.__mro__ if _is_model(base) and base is not BaseModel]):
-        [definition] = ast.parse(inspect.getsource(base)).body
-        assert isinstance(definition, ast.ClassDef)
-        for field, below in itertools.pairwise(definition.body):
-            if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
-                found[ast.unparse(field.target)] = ast.literal_eval(below.value)
-    return found
 
 
 def _kind(annotation: Any, metadata: list[Any]) -> str:

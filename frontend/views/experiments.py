@@ -26,6 +26,7 @@ from benchmarks.queries.task_grid import MOST_RUNS as MOST_COLUMNS
 from benchmarks.services.access import may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments import control
+from benchmarks.services.experiments.file_schema import EDITOR_LINE
 from benchmarks.services.experiments.start import add_model
 from benchmarks.services.preferences import MOST_RUNS
 from frontend import params
@@ -131,7 +132,7 @@ def setup(request: HttpRequest, pk: int) -> HttpResponse:
         "asked": ways_of_asking(stored.request),
         "benchmarks": BENCHMARKS_OF.of(benchmarks_of(runs)),
         "models": stored.request.get("models", ()),
-        "yaml": dump_values(asked_for),
+        "yaml": EDITOR_LINE + dump_values(asked_for),
         "copies": copies(asked_for, site, is_run=False) if stored.request.get("datasets") else [],
     }
     return render(request, "frontend/experiments/setup.html", context)

@@ -33,19 +33,27 @@ SAMPLING = tuple(
 """Parameters that a variant gives in ``parameters``."""
 
 
+class SamplingField(serializers.DictField):
+    """Parameters of ``SAMPLING``, which the runs validate."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        given = super().to_internal_value(data)
+        if unknown := [name for name in given if name not in SAMPLING]:
+            raise serializers.ValidationError(f"Unknown: {', '.join(unknown)}. Choose from: {', '.join(SAMPLING)}.")
+        return dict(given)
+
+    def members(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        return {name: _without_default(name) for name in SAMPLING}
+
+
 class VariantRequest(StrictRequest):
     """One way of asking. What it does not give is taken from the experiment."""
 
     name = StrictText(max_length=100)
-    parameters = serializers.DictField(required=False, help_text=f"Any of: {', '.join(SAMPLING)}")
+    parameters = SamplingField(required=False, help_text=f"Any of: {', '.join(SAMPLING)}")
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         return super().get_fields() | {name: _without_default(name) for name in PROMPTING}
-
-    def validate_parameters(self, given: dict[str, Any]) -> dict[str, Any]:
-        if unknown := [name for name in given if name not in SAMPLING]:
-            raise serializers.ValidationError(f"Unknown: {', '.join(unknown)}. Choose from: {', '.join(SAMPLING)}.")
-        return given
 
 
 def _without_default(name: str) -> serializers.Field[Any, Any, Any, Any]:
