@@ -253,6 +253,8 @@ class Config(Section):
     providers: dict[str, ProviderConfig] = Field(default_factory=dict)
     models: dict[ModelName, ModelConfig] = Field(default_factory=dict)
     model_families: dict[str, ModelFamily] = Field(default_factory=dict)
+    aliases: dict[str, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
+    """Name of a model in files of other tools → its name here, such as `gpt-4o: openai/gpt-4o`"""
     webhooks: dict[str, WebhookConfig] = Field(default_factory=dict)
     outbound: OutboundConfig = OutboundConfig()
     rubrics: Annotated[list[Any], AfterValidator(_rubrics)] = Field(default_factory=list)
@@ -274,10 +276,23 @@ class Config(Section):
                 raise ValueError(f"models.{name}: This is not the name of a model. Use {name}/MODEL.")
         if self.judge.model and self.is_system(self.judge.model):
             raise ValueError(f"judge.model: {self.judge.model} is a system under test. Name a model.")
+        for name in self.aliases:
+            self.name_here(name)
         for name in self.webhooks:
             if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,59}", name):
                 raise ValueError(f"webhooks.{name}: A webhook's name has up to 60 of the characters a-z, 0-9, - and _.")
         return self
+
+    def name_here(self, model: str) -> str:
+        """The name of a model that other tools name so; the same without an alias. Raises ``ValueError`` if aliases are
+        circular."""
+        followed = [model]
+        while (further := self.aliases.get(followed[-1])) is not None:
+            if further in followed:
+                circle = " → ".join([*followed, further])
+                raise ValueError(f"aliases.{model}: {circle} is circular. End with the name of the model here.")
+            followed.append(further)
+        return followed[-1]
 
     def is_system(self, model: str) -> bool:
         """Whether the name of a model is that of a system under test: ``bot``, or ``bot/NAME``."""

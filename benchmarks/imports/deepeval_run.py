@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field
@@ -41,6 +43,8 @@ from benchmarks.metrics.base import Score, ScoreStatus
 from benchmarks.providers.clean_text import storable
 
 PASS = "pass"
+_OWN_NAME = re.compile(r"\.?latest_(?:test_run|run_full).*|test_run_\d{8}_\d{6}.*")
+"""How DeepEval itself names files, which says nothing about what was tested."""
 WITHOUT_MODEL = "DeepEval's metrics"
 """Stands for the judge of metrics that cost something but name no model."""
 _NOT_MEASURED = Score(ScoreStatus.NOT_APPLICABLE, reason="The test case has no such metric.")
@@ -247,7 +251,10 @@ def _run_of(document: Any, name: str) -> ImportedRun:
     }
     return ImportedRun(
         model=printable(as_text(model)) if model else "",
-        name=run.identifier or run.dataset or name,
+        name=run.identifier
+        or run.dataset
+        or Path(run.file).stem
+        or ("test run" if _OWN_NAME.fullmatch(name) else name),
         tasks=list(tasks.values()),
         results=results,
         metrics=[PASS],

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from django.utils.text import slugify
@@ -55,6 +56,8 @@ OUR_METRICS = ("exact_match",)
 """Metrics of this dashboard that score imported answers by default."""
 UNNAMED = "unknown"
 """The model of a file that names none."""
+NAMED_THERE = "model_named"
+"""Fact of a run whose model has another name in its file."""
 BATCH = 500
 MAX_ERROR = 10_000
 MAX_MODEL_NAME = 200
@@ -152,7 +155,7 @@ def import_log(
         raise NotPossible(f"{problem}. Nothing was imported.") from None
     except OSError as error:
         raise NotPossible(f"Cannot read {log.files[0].path}: {error.strerror}.") from None
-    sources = [replace(source, model=source.model or (model or "").strip() or UNNAMED) for source in read]
+    sources = [named_here(replace(source, model=source.model or (model or "").strip() or UNNAMED)) for source in read]
     if slug is not None and len({source.name for source in sources}) > 1:
         raise NotPossible("The file has several sets of tasks, one for each prompt. Leave the slug out.")
     request = ImportRequest({"file": log.name, "sha256": digest}, ours, slug, dataset, user)
@@ -163,6 +166,16 @@ def import_log(
         ]
         _join_experiment(sources, imported, user)
         return imported
+
+
+def named_here(source: ImportedRun) -> ImportedRun:
+    """The run with the model's name here, and that of the tool among its facts where it is another one."""
+    model = settings.CODEFORGE.name_here(source.model)
+    return (
+        source
+        if model == source.model
+        else replace(source, model=model, facts={**source.facts, NAMED_THERE: source.model})
+    )
 
 
 def _sha256(path: Path) -> str:

@@ -151,6 +151,15 @@ def _imported_run(row: ImportedRow) -> Cell:
     return [run_link(row.run.pk), *([] if row.is_new else [tag("Imported before")])]
 
 
+def _imported_model(row: ImportedRow) -> Cell:
+    named = row.run.environment.get("model_named")
+    return [
+        row.run.model,
+        *([tag(f"named {named} in the file")] if named else []),
+        *([tag(row.run.variant)] if row.run.variant else []),
+    ]
+
+
 def _imported_into(row: ImportedRow) -> Cell:
     slug = row.run.dataset.slug
     if row.creates_dataset:
@@ -167,7 +176,7 @@ IMPORTED_RUNS = Table[ImportedRow](
     "Runs in the file",
     [
         Column("Run", _imported_run, look="nowrap"),
-        Column("Model", lambda row: [row.run.model, *([tag(row.run.variant)] if row.run.variant else [])], "name"),
+        Column("Model", _imported_model, "name"),
         Column("Dataset", _imported_into, look="anywhere"),
         Column("Results", lambda row: row.run.total, "number"),
         Column("Scores", _scores),

@@ -21,7 +21,7 @@ from benchmarks.models import DatasetVersion, PushedResult, PushedRun, Run, Task
 from benchmarks.presentation.numbers import plural
 from benchmarks.services.access import Caller
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.imports import ImportRequest, chosen_metrics, imported_tasks, store_run
+from benchmarks.services.imports import ImportRequest, chosen_metrics, imported_tasks, named_here, store_run
 from benchmarks.services.pushes.requests import MAX_BATCH, NO_SCORE, CloseRequest, metric_of, metrics_of
 from benchmarks.services.requests import validated_by
 
@@ -84,7 +84,7 @@ def _store(pushed: PushedRun, user: Caller) -> Run:
     how = ImportRequest(origin, chosen_metrics(request["own_metrics"]), None, None, user, request["name"])
     version, tasks = _asked_tasks(pushed) if pushed.dataset_version_id else imported_tasks(source, how)
     key = hashlib.sha256(f"{PUSHED} {pushed.pk} {pushed.created_at.isoformat()}".encode()).hexdigest()
-    return store_run(source, version, tasks, how, key).run
+    return store_run(named_here(source), version, tasks, how, key).run
 
 
 def _asked_tasks(pushed: PushedRun) -> tuple[DatasetVersion, dict[str, Task]]:

@@ -550,3 +550,21 @@ def try_import(path: Path) -> None:
         return
     assert run.results.count() == run.total
     run.delete()
+
+
+def test_a_test_run_is_named_after_what_was_tested_and_not_after_the_file(tmp_path: Path) -> None:
+    document = json.loads(DEEPEVAL.read_text())
+    inner = document["testRunData"]
+    cases: list[tuple[str, dict[str, str], str]] = [
+        (".latest_test_run.json", {"identifier": "capitals", "testFile": "test_cities.py"}, "deepeval-capitals"),
+        (".latest_test_run.json", {"testFile": "tests/test_cities.py"}, "deepeval-test_cities"),
+        (".latest_test_run.json", {}, "deepeval-test-run"),
+        ("test_run_20261126_101112.json", {}, "deepeval-test-run"),
+        ("cities.json", {}, "deepeval-cities"),
+    ]
+    for name, given, slug in cases:
+        document["testRunData"] = {**inner, "identifier": None, **given}
+        (path := tmp_path / name).write_text(json.dumps(document))
+        (taken,) = import_runs(path)
+        assert taken.run.dataset.slug == slug
+        taken.run.delete()

@@ -309,3 +309,19 @@ def test_a_model_of_ours_joins_an_imported_experiment_with_the_same_prompts() ->
         work_on_run_once(run.pk)
         run.refresh_from_db()
         assert run.summary["metrics"]["exact_match"]["mean"] == 1.0
+
+
+def test_names_of_one_model_are_one_model_where_aliases_say_so(tmp_path: Path, settings: Any, client: Client) -> None:
+    names = {"gpt-4o": "gpt", "gpt": "openai/gpt-4o", "openai:chat:gpt-4o": "openai/gpt-4o"}
+    settings.CODEFORGE = settings.CODEFORGE.model_copy(update={"aliases": names})
+    out = io.StringIO()
+    for place, name in enumerate(("openai/gpt-4o", "gpt-4o", "openai:chat:gpt-4o", "gpt-4o-mini")):
+        log = inspect_log()
+        log["eval"] |= {"model": name, "eval_id": str(place)}
+        call_command("benchmark", "import", str(write_json(tmp_path / f"{place}.json", log)), stdout=out)
+    runs = Run.objects.order_by("pk")
+    assert [run.model for run in runs] == ["openai/gpt-4o", "openai/gpt-4o", "openai/gpt-4o", "gpt-4o-mini"]
+    assert [run.environment.get("model_named") for run in runs] == [None, "gpt-4o", "openai:chat:gpt-4o", None]
+    assert "imported: openai/gpt-4o (there gpt-4o) on inspect-sums" in out.getvalue()
+    assert "Its model is named openai:chat:gpt-4o there." in client.get(f"/runs/{runs[2].pk}/").content.decode()
+    assert "is named" not in client.get(f"/runs/{runs[0].pk}/").content.decode()
