@@ -187,7 +187,7 @@ class CorrectedGroup:
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """Scores above guessing."""
+    """Scores above shortcuts."""
 
     groups: Sequence[CorrectedGroup]
     average: Expected

@@ -22,7 +22,7 @@ KEYS = (
     Key(("e",), "Dismiss the notice", "Overview"),
     Key(("x",), "Select the row", "Runs"),
     Key(("c",), "Compare the selected rows", "Runs"),
-    Key(("d",), "Show the differences from the baseline", "Task by task"),
+    Key(("d",), "Show the differences from the reference run", "Task by task"),
     Key(("f",), "Mark the reference as doubtful", "Task by task"),
     Key(("1", "…", "9"), "Choose a label", "Review"),
     Key(("d", "u", "x"), "Flag a doubtful reference, an unclear task or an unreadable answer", "Review"),

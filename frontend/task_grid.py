@@ -50,8 +50,8 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class AnswerCard:
-    """The answer of one run. ``marks`` show how it differs from the baseline's; ``is_unlike`` that they would be marks
-    all over."""
+    """The answer of one run. ``marks`` show how it differs from that of the reference run; ``is_unlike`` that they
+    would be marks all over."""
 
     run: Run
     name: str

@@ -36,7 +36,7 @@ class MetricRow(Measure):
     weighted mean, if the weights of the tasks differ. ``applies`` is a sentence where the metric applies to a part of
     the results, ``if_missing`` what the score would be if all that is missing were wrong.
 
-    ``corrected`` is the mean above guessing with its bounds, if guessing scores anything.
+    ``corrected`` is the mean above shortcuts with its bounds, if guessing scores anything.
     """
 
     judged: bool = False
@@ -111,7 +111,7 @@ def metric_rows(run: Run) -> list[MetricRow]:
 
 
 def corrected_mean(run: Run, metric: str) -> Expected | None:
-    """The mean above guessing over all tasks of the run; ``None`` if no guess rate is known."""
+    """The mean above shortcuts over all tasks of the run; ``None`` if no guess rate is known."""
     chance = (run.numbers.chance or {}).get(metric)
     return chance.average if chance else None
 

@@ -104,7 +104,7 @@ class Compared:
 
     @property
     def shared_of_common(self) -> str:
-        """How many tasks of both runs have a score in both: ``720 of 960 (75.0%)``."""
+        """How many tasks of both runs have a score in both: ``720 of 960 (75%)``."""
         n = self.comparison.n_shared
         return n_of_expected(n, n + self.comparison.n_missing)
 

@@ -58,10 +58,11 @@ class TaskQuery(StrictRequest):
     run = serializers.IntegerField(
         default=None,
         help_text="Of show=only, only_wrong, lost and worse, and of outcome and reason; by default the first that is "
-        "not the baseline, for outcome and reason any",
+        "not the reference run, for outcome and reason any",
     )
     baseline = serializers.IntegerField(
-        default=None, help_text="What show=lost and show=worse compare with; by default the oldest run"
+        default=None,
+        help_text="The reference run, with which show=lost and show=worse compare; by default the oldest run",
     )
     text = serializers.CharField(default="", allow_blank=True, max_length=500, help_text="In the name or the input")
     group = serializers.CharField(default="", allow_blank=True, max_length=500, help_text="Group or task class")

@@ -97,7 +97,7 @@ class RunViewSet(ResourceViewSet[Run]):
 
     @extend_schema(request=RunEdit, responses={200: RunSerializer, 400: REFUSED})
     def partial_update(self, request: Request, pk: str) -> Response:
-        """Change the name, tags, notes or pin of a run, or make it the baseline of its dataset."""
+        """Change the name, tags, notes or pin of a run, or make it the reference run of its dataset."""
         edit_run(self.get_object(), request.data, request.user)
         return self.retrieve(request, pk)
 

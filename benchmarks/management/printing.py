@@ -34,16 +34,16 @@ from benchmarks.presentation.sentences import (
 from benchmarks.presentation.tables import Column, Table, aligned
 from benchmarks.queries.tables.comparisons import PAIRS
 from benchmarks.queries.tables.statistics import (
-    ABOVE_GUESSING,
+    ABOVE_SHORTCUTS,
     ADAPTIVE,
     CONSISTENCY,
     THRESHOLDS,
     adaptive_rows,
     guessed_rows,
-    guessing_note,
     n_of,
     repeated_rows,
     repeats_note,
+    shortcuts_note,
 )
 from benchmarks.services.experiments.start import ExperimentPlan
 from benchmarks.services.runs.estimate import RunPlan
@@ -173,8 +173,8 @@ def statistics_text(run: Run) -> str:
     """What the summary holds beyond the means; empty if it holds nothing."""
     summary, parts = run.numbers, []
     for metric, chance in (summary.chance or {}).items():
-        rows = ABOVE_GUESSING.text(guessed_rows(run, metric, chance))
-        parts.append(f"{metric}, above guessing\n{rows}\n{guessing_note(chance)}")
+        rows = ABOVE_SHORTCUTS.text(guessed_rows(run, metric, chance))
+        parts.append(f"{metric}, above shortcuts\n{rows}\n{shortcuts_note(chance)}")
     if summary.thresholds:
         parts.append(THRESHOLDS.text(summary.thresholds))
     for metric, repeats in (summary.reliability or {}).items():

@@ -37,7 +37,9 @@ class Run(RunRequest, RunLineage, RunProgress, RunNumbers):
     notes = models.TextField(blank=True)
     pinned = models.BooleanField(default=False, help_text="Lists show it first")
     baseline = models.BooleanField(
-        default=False, help_text="Comparisons on its dataset use it as the baseline; at most one run of a dataset"
+        "reference run",
+        default=False,
+        help_text="Comparisons on its dataset use it as the reference run; at most one run of a dataset",
     )
     texts_pruned_at = models.DateTimeField(
         null=True, blank=True, help_text="When the texts of its results were deleted"

@@ -108,9 +108,10 @@ GLOSSARY = {
         "Detectable difference",
         "The smallest difference that this many tasks show in 80 of 100 comparisons; smaller ones may go undetected.",
     ),
-    "guessing": Entry(
-        "Above guessing",
-        "(score − guessing) / (1 − guessing): 0 is what guessing scores, 1 is perfect, below 0 is worse than guessing.",
+    "shortcuts": Entry(
+        "Above shortcuts",
+        "(score − guess rate) / (1 − guess rate): 0 is the best shortcut that does not read the canvas or question, 1 "
+        "is perfect. Random guesses may be below 0.",
     ),
     "guess_rate": Entry(
         "Guess rate",

@@ -45,8 +45,8 @@ def signed_points(difference: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """``0.979`` → ``97.9%``."""
-    return MISSING if share is None else f"{points(share)}%"
+    """``0.979`` → ``97.9%``, ``0.95`` → ``95%``."""
+    return MISSING if share is None else f"{points(share).removesuffix('.0')}%"
 
 
 def rank_range(low: int, high: int) -> str:

@@ -51,7 +51,7 @@ def headline_numbers(summary: Summary, metrics: Sequence[str]) -> dict[str, dict
 
 
 def n_of_expected(n: int, expected: int | None) -> str:
-    """How many results a mean contains, of how many it should: ``960 of 960``, ``720 of 960 (75.0%)``."""
+    """How many results a mean contains, of how many it should: ``960 of 960``, ``720 of 960 (75%)``."""
     if expected is None:
         return number(n) if n else MISSING
     return n_of(n, expected) if n >= expected else f"{n_of(n, expected)} ({percent(n / expected)})"
@@ -59,7 +59,7 @@ def n_of_expected(n: int, expected: int | None) -> str:
 
 def n_of_mean(metric: str, numbers: Expected) -> str:
     """The same beside a final mean; of a score with what it would be if all that is missing were wrong: ``190 of 200
-    (95.0%), at least 0.850``."""
+    (95%), at least 0.850``."""
     words = n_of_expected(numbers.n, numbers.n_expected)
     complete = numbers.mean is None or numbers.n_expected is None or numbers.n >= numbers.n_expected
     return words if complete or not is_score(metric) else f"{words}, at least {score(numbers.if_missing_wrong)}"
@@ -83,7 +83,7 @@ def applies_to(title: str, metric: MetricNumbers) -> str:
 
 
 def mean_of(mean: float | None, n: int, expected: int | None, written: Callable[[float], str] = score) -> str:
-    """A mean with its n: ``0.861 · 720 of 960 (75.0%)``."""
+    """A mean with its n: ``0.861 · 720 of 960 (75%)``."""
     return f"{MISSING if mean is None else written(mean)} · {n_of_expected(n, expected)}"
 
 
@@ -107,7 +107,7 @@ def unscored(metric: MetricNumbers, *, live: bool) -> list[str]:
 
 
 def sample(metric: MetricNumbers, *, live: bool) -> str:
-    """``96 of 100 (96.0%), including 2 cut off; not scored: 1 judge error, 3 not sent yet``."""
+    """``96 of 100 (96%), including 2 cut off; not scored: 1 judge error, 3 not sent yet``."""
     zeros, missing = faults(metric), unscored(metric, live=live)
     n_of_all = n_of_expected(metric.n, metric.n_expected)
     words = f"{n_of_all}, including {zeros}" if zeros else n_of_all

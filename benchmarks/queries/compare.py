@@ -26,7 +26,7 @@ _SHOWN = (
 
 
 def runs_to_offer(chosen: Sequence[Run]) -> list[Run]:
-    """The latest completed runs, those on the dataset of the baseline, and among them those that are like it, first."""
+    """The latest completed runs: first those on the dataset of the reference run, and of these the ones like it."""
     completed = runs().filter(status__in=COMPLETED).only(*_SHOWN)
     if not chosen:
         return list(completed.order_by("-id")[:_OFFERED])

@@ -210,12 +210,12 @@ def tags_used() -> list[str]:
     return sorted({tag for tags in tagged.values_list("tags", flat=True) for tag in tags})
 
 
-def baseline_first(chosen: Sequence[Run]) -> list[Run]:
-    """The runs with the baseline first: the one that is marked, else the oldest; the others in their order."""
+def reference_first(chosen: Sequence[Run]) -> list[Run]:
+    """The runs with the reference run first: the one that is marked, else the oldest; the others in their order."""
     if not chosen:
         return []
-    baseline = min(chosen, key=lambda run: (not run.baseline, run.pk))
-    return [baseline, *(run for run in chosen if run.pk != baseline.pk)]
+    reference = min(chosen, key=lambda run: (not run.baseline, run.pk))
+    return [reference, *(run for run in chosen if run.pk != reference.pk)]
 
 
 def latest_runs(limit: int, statuses: Iterable[str] = RunStatus.values) -> list[Run]:

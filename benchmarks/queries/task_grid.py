@@ -17,7 +17,7 @@ from django.db.models.functions import Left
 from benchmarks.analysis.score_table import metric_of, score_vector
 from benchmarks.models import DatasetVersion, Result, Run, Score, Task
 from benchmarks.queries.results import failed_for
-from benchmarks.queries.runs import baseline_first
+from benchmarks.queries.runs import reference_first
 from benchmarks.statistics.task_analysis import RIGHT
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ SHOWN = {
     "all_wrong": "All wrong",
     "only": "Only the chosen run is right",
     "only_wrong": "Only the chosen run is wrong",
-    "lost": "Right in the baseline, now wrong",
-    "worse": "The chosen run is worse than the baseline",
+    "lost": "Right in the reference run, now wrong",
+    "worse": "The chosen run is worse than the reference run",
     "flagged": "Marked as doubtful",
 }
 SORTS = {"": "Task order", "difficulty": "Hardest first", "disagreement": "Most disagreement first"}
@@ -46,7 +46,7 @@ SORTS = {"": "Task order", "difficulty": "Hardest first", "disagreement": "Most 
 
 @dataclass(frozen=True, slots=True)
 class TaskGridFilters:
-    """``show`` is a key of ``SHOWN``. ``baseline`` is by default that of ``baseline_first``, ``run`` the next one.
+    """``show`` is a key of ``SHOWN``. ``baseline`` is by default that of ``reference_first``, ``run`` the next one.
     ``text`` is searched for in the name and the input of a task, ``group`` is its group or task class. A result has
     the ``outcome`` and the ``reason``, one of ``run`` if that is given.
     """
@@ -216,9 +216,9 @@ class _Grid:
 
 
 def chosen_runs(runs: Sequence[Run], filters: TaskGridFilters) -> tuple[Run, Run]:
-    """The chosen run and the baseline, of at least one run."""
+    """The chosen run and the reference run, of at least one run."""
     by_id = {run.pk: run for run in runs}
-    baseline = by_id.get(filters.baseline or 0) or baseline_first(runs)[0]
+    baseline = by_id.get(filters.baseline or 0) or reference_first(runs)[0]
     other = next((run for run in runs if run is not baseline), baseline)
     return by_id.get(filters.run or 0, other), baseline
 

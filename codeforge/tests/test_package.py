@@ -105,7 +105,7 @@ def test_one_command_starts_it_from_an_empty_home(package: Path, tmp_path: Path)
         assert first["model"] in listed.stdout, listed.stderr
         words = "run reasoning --model baseline/reference --metrics exact_match --limit 3"
         scored = codeforge(package, tmp_path, *words.split())
-        assert "100.0%" in scored.stdout, scored.stdout + scored.stderr
+        assert "100%" in scored.stdout, scored.stdout + scored.stderr
     finally:
         launched.process.send_signal(signal.SIGINT)
         launched.process.wait(timeout=30)

@@ -397,7 +397,7 @@ def test_a_run_says_what_failed_and_leads_to_the_results_of_each_reason(client: 
     refresh_summary(run.pk)
     html = page(client, f"/runs/{run.pk}/")
     failed = html[html.index("What failed") : html.index('id="results"')]
-    for shown in ("Another &lt;number&gt;", "Timeout", "25.0%", f"/runs/{run.pk}/results/{results[0].pk}/", "“five”"):
+    for shown in ("Another &lt;number&gt;", "Timeout", "25%", f"/runs/{run.pk}/results/{results[0].pk}/", "“five”"):
         assert shown in failed, shown
     address = re.search(r'href="([^"]*reason=Another[^"]*)#results"', failed)
     assert address is not None

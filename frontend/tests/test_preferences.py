@@ -60,7 +60,7 @@ def test_a_comparison_leads_to_an_estimate_a_run_and_its_page(endpoint: Endpoint
     assert "0 of 60" in text_of(client, f"/preferences/{run.pk}/")
     worked(run)
     page = text_of(client, f"/preferences/{run.pk}/")
-    assert "loop/bbb is preferred: it wins 100.0% of its comparisons" in page
+    assert "loop/bbb is preferred: it wins 100% of its comparisons" in page
     assert "No significant position bias" in page
     assert f"Preference run {run.pk}" in text_of(client, "/preferences/")
     pairs = text_of(client, f"/preferences/{run.pk}/pairs/?a=0&b=1")

@@ -31,7 +31,7 @@ def test_a_run_is_labeled_on_its_page(client: Client) -> None:
     assert client.post(f"/runs/{run.pk}/edit/", sent).headers["Location"] == f"/runs/{run.pk}/"
     html = page(client, f"/runs/{run.pk}/")
     assert heading(html) == "Baseline of May"
-    for text in ("Kept.", "nightly", "gpu", "Pinned", "Baseline run", 'value="nightly, gpu"'):
+    for text in ("Kept.", "nightly", "gpu", "Pinned", "Reference run", 'value="nightly, gpu"'):
         assert text in html, text
     client.post(f"/runs/{run.pk}/edit/", {"name": ""})
     run.refresh_from_db()

@@ -15,7 +15,7 @@ from benchmarks.analysis.comparisons import Compared, breakdown, common_metrics,
 from benchmarks.models import Run, ShareLink
 from benchmarks.queries import compare as reads
 from benchmarks.queries.judge_words import measured
-from benchmarks.queries.runs import baseline_first
+from benchmarks.queries.runs import reference_first
 from benchmarks.queries.tables.comparisons import differences_from
 from benchmarks.queries.task_grid import MOST_RUNS, shared_tasks
 from benchmarks.services.access import may_launch
@@ -139,8 +139,8 @@ def _title(chosen: Sequence[Run]) -> str:
 
 
 def _chosen(request: HttpRequest) -> list[Run]:
-    """The runs of ``?runs=``, the baseline first: that of ``?baseline=``, else the marked or the oldest one."""
-    chosen = baseline_first(reads.runs_to_compare(params.run_ids(request.GET)))
+    """The runs of ``?runs=``, the reference run first: that of ``?baseline=``, else the marked or the oldest one."""
+    chosen = reference_first(reads.runs_to_compare(params.run_ids(request.GET)))
     baseline = params.whole_number(request.GET, "baseline")
     return sorted(chosen, key=lambda run: run.pk != baseline)
 

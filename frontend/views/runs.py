@@ -208,7 +208,7 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
 
 @require_POST
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Save the name, tags, notes, pin and baseline of a run."""
+    """Save the name, tags, notes, pin and reference of a run."""
     require_launch(request)
     run = run_or_404(pk)
     data: dict[str, object] = {name: request.POST.get(name, "") for name in ("name", "notes")}

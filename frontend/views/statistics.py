@@ -13,15 +13,15 @@ from benchmarks.presentation.comparisons import threshold_sentence
 from benchmarks.queries.contamination import contamination_check
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.tables.statistics import (
-    ABOVE_GUESSING,
+    ABOVE_SHORTCUTS,
     ADAPTIVE,
     CONSISTENCY,
     THRESHOLDS,
     adaptive_rows,
     guessed_rows,
-    guessing_note,
     repeated_rows,
     repeats_note,
+    shortcuts_note,
 )
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.sizing import SizeQuestion, size_run
@@ -37,7 +37,7 @@ def report_of(run: Run) -> dict[str, Any]:
     numbers, thresholds = run.numbers, run.numbers.thresholds or ()
     return {
         "chance": [
-            (metric_row(name), ABOVE_GUESSING.of(guessed_rows(run, name, chance), title=guessing_note(chance)))
+            (metric_row(name), ABOVE_SHORTCUTS.of(guessed_rows(run, name, chance), title=shortcuts_note(chance)))
             for name, chance in (numbers.chance or {}).items()
         ],
         "thresholds": THRESHOLDS.of(thresholds),

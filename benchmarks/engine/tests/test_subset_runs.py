@@ -62,7 +62,7 @@ def test_it_stands_beside_full_runs_without_a_rank(run: Run, client: Client) -> 
     of_model = {place.run.model: place for place in places(runs, "exact_match", rank=MEAN)}
     assert of_model["a/m0"].rank is not None
     assert of_model["baseline/reference"].rank is None
-    reason = "Its score is an estimate from 24 of 60 tasks, which saved 60.0% of the requests."
+    reason = "Its score is an estimate from 24 of 60 tasks, which saved 60% of the requests."
     assert unranked_reason(run, "exact_match") == reason
     row = next(row for row in matrix(runs).rows if row.model == "baseline/reference")
     assert (row.place, row.reason) == (None, f"Run {run.pk}: {reason}")
@@ -76,7 +76,7 @@ def test_it_stands_beside_full_runs_without_a_rank(run: Run, client: Client) -> 
 def test_the_launch_page_says_what_an_estimate_saves(run: Run, client: Client) -> None:
     form = {"dataset": "sums", "model": "baseline/reference", "metrics": "exact_match", "subset": "24"}
     page = client.post("/runs/new/plan/", form).content.decode()
-    assert "Estimates the score on all tasks from 24 of 60, drawn by the results of 3 models: saves 60.0%" in page
+    assert "Estimates the score on all tasks from 24 of 60, drawn by the results of 3 models: saves 60%" in page
 
 
 def test_the_planner_says_what_a_tenth_to_a_third_of_the_tasks_shows(run: Run, client: Client) -> None:

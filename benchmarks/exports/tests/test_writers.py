@@ -60,8 +60,8 @@ HEAD = Head(
     title="Run 1: <b>m</b>",
     lead="<i>sums</i>, version 1",
     means=[("exact_match", "1.000", "1 of 1")],
-    outcomes=[("correct", "Correct 1 (100.0%)")],
-    failures=[("wrong", "Wrong", "<b>Another number</b>", "1 (50.0%)")],
+    outcomes=[("correct", "Correct 1 (100%)")],
+    failures=[("wrong", "Wrong", "<b>Another number</b>", "1 (50%)")],
     facts=[("Dataset", "sums")],
     images=[("Scores", '<svg xmlns="…"></svg>')],
 )
@@ -145,7 +145,7 @@ def test_a_report_is_read_from_the_means_to_the_details_and_names_each_cell_for_
     order = (
         'class="verdict"',
         "1.000",
-        "Correct 1 (100.0%)",
+        "Correct 1 (100%)",
         "What failed",
         'alt="Scores"',
         ">Results</h2>",

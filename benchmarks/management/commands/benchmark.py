@@ -153,7 +153,7 @@ class Command(RunningCommand):
         self.print_either(as_json, compared, printing.comparisons_text(comparisons))
 
     @action(
-        "Change the name, tags, notes or pin of a run, or make it the baseline of its dataset.",
+        "Change the name, tags, notes or pin of a run, or make it the reference run of its dataset.",
         RUN,
         *NAME_AND_TAGS,
         argument("--notes", "TEXT", "notes on the run"),
@@ -161,7 +161,7 @@ class Command(RunningCommand):
         argument(
             "--baseline",
             None,
-            "whether comparisons on its dataset use it as the baseline",
+            "whether comparisons on its dataset use it as the reference run",
             action=BooleanOptionalAction,
         ),
         JSON,

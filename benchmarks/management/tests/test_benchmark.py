@@ -71,7 +71,7 @@ def test_a_run_is_started_worked_on_here_and_printed(endpoint: Endpoint) -> None
     assert code == 0
     assert made.status == RunStatus.COMPLETED
     table = [line.split() for line in output.splitlines() if line.startswith(("exact_match", "contains"))]
-    assert [row[:2] for row in table] == [["exact_match", "75.0%"], ["contains", "75.0%"]]
+    assert [row[:2] for row in table] == [["exact_match", "75%"], ["contains", "75%"]]
     assert "Outcomes: 3 correct, 1 wrong" in output
     assert f"/runs/{made.pk}/" in output
 
@@ -310,8 +310,8 @@ def test_the_markdown_summary_is_appended_and_has_table_and_demands(endpoint: En
     run("run", *SUMS, "--markdown", path, "--fail-under", "exact_match=0.9")
     text = path.read_text()
     assert text.startswith("# Before\n")
-    assert "| exact\\_match | 75.0% |" in text
-    assert "| exact_match at least 90.0% | **no** |" in text
+    assert "| exact\\_match | 75% |" in text
+    assert "| exact_match at least 90% | **no** |" in text
 
 
 def test_a_report_that_cannot_be_written_is_told(endpoint: Endpoint, tmp_path: Path) -> None:

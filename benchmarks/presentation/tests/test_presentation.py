@@ -141,10 +141,10 @@ def test_results_without_a_score_are_counted_by_reason() -> None:
         n_judge_error=1,
         n_pending=3,
     )
-    expected = "96 of 100 (96.0%), including 2 cut off; not scored: 1 judge error, 3 not sent yet"
+    expected = "96 of 100 (96%), including 2 cut off; not scored: 1 judge error, 3 not sent yet"
     assert sentences.sample(metric, live=False) == expected
     assert sentences.unscored(metric, live=True) == ["1 judge error", "3 not finished yet"]
-    assert sentences.mean_of(0.5, 96, 100) == "0.500 · 96 of 100 (96.0%)"
+    assert sentences.mean_of(0.5, 96, 100) == "0.500 · 96 of 100 (96%)"
     assert sentences.readable(metric) == "0.510 · 94 of 96 (97.9%)"
     complete = MetricNumbers(mean=0.7044, n=1_434, n_expected=1_434)
     assert sentences.sample(complete, live=False) == "1,434 of 1,434"

@@ -67,7 +67,7 @@ def difference_table(first: str) -> Table[Compared]:
     )
 
 
-PAIRS = difference_table("Baseline")
+PAIRS = difference_table("Reference run")
 """Of pairs with any run as the first."""
 
 

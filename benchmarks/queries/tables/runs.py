@@ -28,8 +28,8 @@ from benchmarks.presentation.tables import Column, Table
 
 
 def marks(run: Run) -> list[str]:
-    """How a run is marked: pinned, as the baseline, with its own tags."""
-    marked = (("Pinned", run.pinned), ("Baseline run", run.baseline))
+    """How a run is marked: pinned, as the reference run, with its own tags."""
+    marked = (("Pinned", run.pinned), ("Reference run", run.baseline))
     return [*(name for name, holds in marked if holds), *run.tags]
 
 

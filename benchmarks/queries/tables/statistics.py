@@ -51,27 +51,27 @@ def guessed_rows(run: Run, metric: str, chance: Chance) -> Iterator[Guessed]:
         yield Guessed("Average of task classes", chance.average, n_of(run.numbers_of(metric)))
 
 
-def guessing_note(chance: Chance) -> str:
-    """What the table of guessing says above itself."""
-    note = "0 is the score of guessing, 1 is perfect, below 0 is worse than guessing. Means with 95% intervals."
+def shortcuts_note(chance: Chance) -> str:
+    """What the table of ``Chance`` says above itself."""
+    note = "0 is the score of the best shortcut, 1 is perfect. Means with 95% intervals."
     if not chance.left_out:
         return note
     names = ", ".join(map(words, chance.left_out))
     return f"{note} No score or no known guess rate: {names}. An average needs all task classes."
 
 
-ABOVE_GUESSING = Table[Guessed](
-    "Above guessing",
+ABOVE_SHORTCUTS = Table[Guessed](
+    "Above shortcuts",
     [
         Column("Task class", lambda row: row.title, "name"),
         Column("Guess rate", lambda row: score(row.group.guess) if row.group else "", "number", info="guess_rate"),
         Column("Score", lambda row: mean(row.group.raw) if row.group else "", look="nowrap"),
-        Column("Above guessing", lambda row: mean(row.corrected), look="nowrap", info="guessing"),
+        Column("Above shortcuts", lambda row: mean(row.corrected), look="nowrap", info="shortcuts"),
         Column("n", lambda row: row.n_of, "number", "nowrap"),
     ],
     captioned=True,
     region=True,
-    label="Above guessing",
+    label="Above shortcuts",
 )
 THRESHOLDS = Table[Threshold](
     "Difficulty at which the score is halfway between guessing and perfect",

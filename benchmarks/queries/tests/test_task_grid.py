@@ -74,7 +74,7 @@ def test_filters_show_where_the_runs_differ(runs: list[Run]) -> None:
     assert shown(runs, "only_wrong", run=b) == []
     assert shown(runs, "lost", run=b, baseline=a) == ["2", "5"]
     assert shown(runs, "lost", run=a, baseline=b) == ["4"], "not where a run has no score"
-    assert shown(runs, "worse", run=10**12) == ["2", "5"], "by default, the first other run and the oldest as baseline"
+    assert shown(runs, "worse", run=10**12) == ["2", "5"], "by default, the first other run and the oldest as reference"
 
 
 def test_doubtful_references_are_flagged_and_every_kind_is_counted(runs: list[Run]) -> None:

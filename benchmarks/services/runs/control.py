@@ -221,18 +221,18 @@ class RunEdit(StrictRequest):
     notes = StrictText(required=False, allow_blank=True, max_length=20_000)
     pinned = StrictBoolean(required=False, help_text="Lists show it first")
     baseline = StrictBoolean(
-        required=False, help_text="Comparisons on its dataset use it as the baseline, instead of any other run"
+        required=False, help_text="Comparisons on its dataset use it as the reference run, instead of any other run"
     )
 
 
 def edit_run(run: Run, data: Any, user: Caller = None) -> None:
-    """Change what people write on a run. A dataset has at most one baseline, so a new one replaces the earlier one.
+    """Change what people write on a run. A dataset has at most one reference run: a new one replaces the earlier.
 
     Raises ``InvalidRequest``.
     """
     given = validated_by(RunEdit(data=data))
     if given.get("baseline") and (run.is_replay or run.status not in COMPLETED):
-        raise InvalidRequest({"baseline": ["Only a completed run of a model can be the baseline."]})
+        raise InvalidRequest({"baseline": ["Only a completed run of a model can be the reference run."]})
     with transaction.atomic():
         if given.get("baseline"):
             # The lock makes two requests for different runs follow each other.

@@ -1,4 +1,4 @@
-"""Names, tags, notes and pins of runs, the baseline of a dataset, and the list that is filtered and sorted by them."""
+"""Names, tags, notes and pins of runs, the reference run of a dataset, and the list filtered and sorted by them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from benchmarks.models import AuditEntry, Dataset, DatasetVersion, Run, RunStatus
-from benchmarks.queries.runs import RunFilters, baseline_first, run_list, tags_used
+from benchmarks.queries.runs import RunFilters, reference_first, run_list, tags_used
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.control import edit_run
 from benchmarks.services.runs.start import start_run
@@ -71,10 +71,10 @@ def test_a_dataset_has_one_baseline() -> None:
 
 def test_comparisons_start_from_the_marked_run_and_otherwise_from_the_oldest() -> None:
     first, second, third = (make_scored_run() for _ in range(3))
-    assert baseline_first([third, first, second]) == [first, third, second]
+    assert reference_first([third, first, second]) == [first, third, second]
     edit_run(second, {"baseline": True})
-    assert baseline_first(list(Run.objects.order_by("pk"))) == [second, first, third]
-    assert baseline_first([]) == []
+    assert reference_first(list(Run.objects.order_by("pk"))) == [second, first, third]
+    assert reference_first([]) == []
 
 
 def test_the_list_is_filtered_by_tag_name_and_pin_and_begins_with_pinned_runs() -> None:

@@ -100,7 +100,7 @@ def test_how_far_runs_differ_is_taken_from_earlier_ones_and_said() -> None:
     sized = size_run({**ASKED, "to_see": 10})
     first, second = Run.objects.order_by("pk")
     assert sized.size == tasks_needed(0.1, PairedDesign(discordance=0.2))
-    assert "differ on 20.0% of the tasks" in sized.assuming
+    assert "differ on 20% of the tasks" in sized.assuming
     assert f"a/first (run {first.pk}) and b/second (run {second.pk}) do (8 of 40 shared tasks)" in sized.assuming
     assert size_run({**ASKED, "to_see": 10, "discordance": 0.3}).size == tasks_needed(0.1, PairedDesign())
 
