@@ -22,6 +22,7 @@ from benchmarks.api import (
     task_analysis,
     views,
 )
+from benchmarks.api.root import ApiRoot
 
 RUN, SLUG = r"runs/(?P<pk>[0-9]{1,18})", r"(?P<slug>[-\w]{1,100})"
 
@@ -61,7 +62,17 @@ VIEWS = (
     ("installation", operations.InstallationView, "installation"),
 )
 
+LISTED = {
+    route: view
+    for route, view in sorted(
+        [*((prefix, view) for prefix, view, _ in router.registry), *((r, v) for r, v, _ in VIEWS)]
+    )
+    if "(" not in route
+}
+"""Routes without parameters, which the first address lists."""
+
 urlpatterns = [
+    re_path(r"^v1/?$", ApiRoot.as_view(views=LISTED), name="api-root"),
     path("v1/benchmarks/", include(router.urls)),
     *(re_path(rf"^v1/benchmarks/{route}/?$", view.as_view(), name=name) for route, view, name in VIEWS),
     path("schema", SpectacularAPIView.as_view(), name="schema"),

@@ -113,6 +113,7 @@ RULES: dict[str, Rule] = {
     "plan": writes(LAUNCH),
     "metric-list": pages(),
     "installation": pages(),
+    "api-root": pages(),
     "prometheus": pages(),
     "schema": pages(),
     "docs": pages(),
