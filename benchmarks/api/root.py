@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 
 from benchmarks.api.resources import ROOT, serializer_of
 from benchmarks.queries.resources.api_root import ApiRootResource, Entry
-from benchmarks.queries.resources.base import json_of
+from benchmarks.queries.resources.base import Url, json_of
 
 _OF_LISTS = {"list": "GET", "create": "POST"}
 
@@ -31,13 +31,13 @@ class ApiRoot(APIView):
         resources = [
             Entry(
                 name=route,
-                url=request.build_absolute_uri(f"{ROOT}/{route}"),
+                url=Url(request.build_absolute_uri(f"{ROOT}/{route}")),
                 methods=_methods(view),
                 about=_about(view),
             )
             for route, view in self.views.items()
         ]
-        documentation, openapi = (request.build_absolute_uri(reverse(name)) for name in ("docs", "schema"))
+        documentation, openapi = (Url(request.build_absolute_uri(reverse(name))) for name in ("docs", "schema"))
         found = ApiRootResource(documentation=documentation, openapi=openapi, resources=resources)
         return Response(json_of(found))
 
