@@ -80,6 +80,14 @@ def test_every_file_is_valid() -> None:
         assert [task.id for task in parsed.spec.tasks] == list(tasks(slug)), slug
 
 
+def test_every_file_says_how_it_is_scored() -> None:
+    """So a run or an experiment that names no metrics works on each of them."""
+    for path in sorted(DATASETS.glob("*.yaml")):
+        spec = parse_dataset(path.read_bytes(), path.name).spec
+        assert spec.metrics, path.name
+        assert set(spec.metrics) <= REGISTERED_METRICS.keys(), path.name
+
+
 def test_a_written_copy_loads_to_the_same_content() -> None:
     for slug in SLUGS:
         spec = parse_dataset((DATASETS / f"{slug}.yaml").read_bytes(), f"{slug}.yaml").spec

@@ -176,7 +176,7 @@ def planned_runs(experiment: Mapping[str, Any], models: Sequence[str]) -> tuple[
         elif experiment.get("metrics"):  # otherwise those that each dataset names
             given["metrics"] = metrics_for(model, _metrics_for(slug, experiment["metrics"]))
         places: dict[str, Path] = {"dataset": ("datasets", n), "model": ("models", experiment["models"].index(model))}
-        if slug in by_dataset:
+        if slug in by_dataset or "metrics" not in given:
             places["metrics"] = ("metrics_by_dataset", slug)
         places |= {name: ("variants", place, name) for name in own if name in PROMPTING}
         places |= {name: ("variants", place, "parameters", name) for name in own if name in SAMPLING}

@@ -22,6 +22,7 @@ from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
 from benchmarks.services.requests import StrictBoolean, StrictNumber, StrictRequest, StrictText, Tags, validated_by
 from benchmarks.services.rubrics import rubrics_of
 from benchmarks.services.runs import checks
+from benchmarks.services.runs.presets import preset_metrics
 
 CANVAS_METRIC = "task_score"
 SOLVER = "baseline/solver"
@@ -153,8 +154,8 @@ class RunRequest(StrictRequest):
         checks.check_split(values, version, errors)
         checks.check_only_task(values, version, errors)
         if not values["metrics"]:
-            known = checks.listed(REGISTERED_METRICS)
-            errors["metrics"].append(f"Select at least one metric. Choose from: {known}.")
+            fitting = checks.listed(preset_metrics(dataset) or REGISTERED_METRICS)
+            errors["metrics"].append(f"{dataset.slug} names no metrics. Select at least one metric for it: {fitting}.")
         rubrics = rubrics_of(version)
         metrics = checks.chosen_metrics(values["metrics"], rubrics, errors)
         values["rubrics"] = checks.used_rubrics(values["metrics"], rubrics)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from benchmarks.dataset_format.spec import DatasetSpec
 from benchmarks.engine.execution.sweeper import runs_without_worker
@@ -12,6 +14,7 @@ from benchmarks.models import DatasetVersion, Experiment, Run, RunStatus
 from benchmarks.services.datasets.versions import import_dataset
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments import control
+from benchmarks.services.experiments.files import read_experiment_file
 from benchmarks.services.experiments.start import add_model, plan_experiment, start_experiment
 from tests.loopback.faults import FAULTS
 from tests.support.canvas_sets import make_canvas_set
@@ -125,6 +128,29 @@ def test_a_dataset_has_metrics_of_its_own(endpoint: Endpoint) -> None:
         start_experiment(request(metrics_by_dataset={"others": ["contains"]}))
     with pytest.raises(InvalidRequest, match=r"metrics_by_dataset: .*regex does not apply to sums"):
         start_experiment(request(metrics_by_dataset={"sums": ["regex"]}))
+
+
+def test_datasets_without_metrics_are_named_all_of_them(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(2, slug="sums")
+    make_dataset(2, slug="named", metrics=("exact_match",))
+    make_dataset([make_task(1, choices=("a", "b"), expected_output="a")], slug="quiz")
+    asked = request(datasets=["named", "sums", "quiz"], models=[MODEL, JUDGE])
+    del asked["metrics"]
+    with pytest.raises(InvalidRequest) as refused:
+        plan_experiment(asked)
+    assert refused.value.errors == {
+        "metrics_by_dataset": [
+            "metrics_by_dataset.sums: sums names no metrics. Select at least one metric for it: exact_match.",
+            "metrics_by_dataset.quiz: quiz names no metrics. "
+            "Select at least one metric for it: multiple_choice, exact_match.",
+        ]
+    }
+    file = tmp_path / "three.yaml"
+    file.write_text(yaml.safe_dump(asked))
+    with pytest.raises(InvalidRequest, match="quiz names no metrics"):
+        read_experiment_file(file)
+    plan_experiment(asked | {"metrics_by_dataset": {"sums": ["contains"], "quiz": ["multiple_choice"]}})
 
 
 def test_the_estimate_adds_up_all_runs(endpoint: Endpoint) -> None:
