@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.urls import reverse
-from django.utils import timezone
 
+from benchmarks.analysis.comparisons import newer_sentence, run_of_day
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import DatasetFile, Run, RunStatus, ScoreDrop
 from benchmarks.presentation.actions import allowed_actions
@@ -60,10 +60,9 @@ def _by_run(drops: Sequence[ScoreDrop]) -> list[list[ScoreDrop]]:
 def _drop(drop: ScoreDrop, *others: ScoreDrop) -> Notice:
     run, before = drop.scheduled_run.run, drop.compared_with
     bounds = f"95% interval {interval(-drop.high, -drop.low, points)} points"
-    since = f", newer than run {before.pk} of {_day(before)}" if before else ""
-    facts = [f"Run {run.pk} of {_day(run)}{since}: {bounds}, {plural(drop.n_shared, 'shared task')}."]
+    facts = [newer_sentence(before, run) if before else f"{run_of_day(run)}."]
+    facts.append(f"{bounds}, {plural(drop.n_shared, 'shared task')}.")
     facts += [f"{_title(other.metric)}: {signed_points(other.difference)} points." for other in others]
-    facts += [_changed(before, run)] if before else []
     facts.append(f"Schedule “{drop.scheduled_run.schedule.name}”.")
     page = reverse("frontend:run", args=(run.pk,))
     compare = f"{reverse('frontend:compare')}?runs={before.pk},{run.pk}" if before else page
@@ -77,19 +76,6 @@ def _drop(drop: ScoreDrop, *others: ScoreDrop) -> Notice:
         link=("Compare", compare),
         dismiss=reverse("frontend:dismiss-score-drop", args=(drop.pk,)),
     )
-
-
-def _changed(before: Run, run: Run) -> str:
-    """What else differs between two runs of a schedule, which have the same prompt and parameters."""
-    told = []
-    if before.version_label != run.version_label:
-        told.append(f"version {before.version_label} became {run.version_label}")
-    served = [sorted(each.numbers.response_models or ()) for each in (before, run)]
-    if all(served) and served[0] != served[1]:
-        told.append(f"the vendor answers as {', '.join(served[1])} instead of {', '.join(served[0])}")
-    if told:
-        return f"Same prompt; {' and '.join(told)}."
-    return "Same version, prompt and served model." if all(served) else "Same version and prompt."
 
 
 def _run(run: Run) -> Notice:
@@ -129,10 +115,6 @@ def _labels() -> Iterator[Notice]:
         page = reverse("frontend:reviews")
         title = f"{plural(waiting, 'answer')} {'waits' if waiting == 1 else 'wait'} for a label"
         yield Notice("queued", "Review", title, page, link=("Label", page))
-
-
-def _day(run: Run) -> str:
-    return timezone.localtime(run.created_at).strftime("%b %-d, %H:%M")
 
 
 def _title(name: str) -> str:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 
+from django.utils import timezone
+
 from benchmarks.analysis.kept import kept_for
 from benchmarks.analysis.score_table import compare_scores, edges_of, task_scores
 from benchmarks.asking import values_of
@@ -18,6 +20,7 @@ from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import Run, Task
 from benchmarks.presentation.comparisons import comparison_sentences, missing_sentence, same_sentence
 from benchmarks.presentation.numbers import n_of, plural
+from benchmarks.presentation.ranks import listed
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.run_parameters import Decides, RunParameter, deciding
 from benchmarks.statistics.margins import LEVEL, MARGIN, Edges
@@ -133,6 +136,39 @@ def differing_settings(a: Run, b: Run) -> list[str]:
     shared = a.rubrics.keys() & b.rubrics.keys()
     labels += [f"the text of the rubric {name}" for name in sorted(shared) if a.rubrics[name] != b.rubrics[name]]
     return labels
+
+
+def run_of_day(run: Run) -> str:
+    """``Run 7 of Nov 3, 04:00``."""
+    return f"Run {run.pk} of {timezone.localtime(run.created_at):%b %-d, %H:%M}"
+
+
+def newer_sentence(before: Run, run: Run) -> str:
+    """Which of two runs of one model on one dataset is newer, and what else changed; empty for others."""
+    if before.model != run.model or before.dataset_id != run.dataset_id:
+        return ""
+    old, new = sorted((before, run), key=lambda each: (each.created_at, each.pk))
+    older = run_of_day(old)
+    return f"{run_of_day(new)} is newer than {older[0].lower()}{older[1:]}. {changes_between(old, new)}".strip()
+
+
+def changes_between(before: Run, run: Run) -> str:
+    """What changed from one run of a model to a later one besides its settings, and what did not: version, prompt,
+    served model. Empty if nothing is the same and nothing is known to have changed."""
+    same, told = [], []
+    if before.version_label == run.version_label and before.dataset_version_id == run.dataset_version_id:
+        same.append("version")
+    else:
+        told.append(f"version {before.version_label} became {run.version_label}")
+    if before.question_key == run.question_key:
+        same.append("prompt")
+    served = [sorted(each.numbers.response_models or ()) for each in (before, run)]
+    if all(served) and served[0] == served[1]:
+        same.append("served model")
+    elif all(served):
+        told.append(f"the vendor answers as {', '.join(served[1])} instead of {', '.join(served[0])}")
+    words = "; ".join(filter(None, [f"same {listed(same)}" if same else "", " and ".join(told)]))
+    return f"{words[0].upper()}{words[1:]}." if words else ""
 
 
 def label_of(parameter: RunParameter) -> str:

@@ -52,12 +52,16 @@ def test_the_drops_of_one_run_are_one_row_and_are_dismissed_together(client: Cli
     assert page.count("/dismiss/") == 1
     assert "One thing needs you." in page
     assert re.search(
-        rf"Run {drop.scheduled_run.run_id} of \w+ \d+, \d\d:\d\d, newer than run {drop.compared_with_id} of", page
+        rf"Run {drop.scheduled_run.run_id} of \w+ \d+, \d\d:\d\d is newer than run {drop.compared_with_id} of", page
     )
     assert "Same version and prompt." in page
     Run.objects.filter(pk=drop.compared_with_id).update(summary={"response_models": {"old-1": 1}})
     Run.objects.filter(pk=drop.scheduled_run.run_id).update(summary={"response_models": {"new-2": 1}})
-    assert "the vendor answers as new-2 instead of old-1" in client.get("/").content.decode()
+    compare = f"/compare/?runs={drop.scheduled_run.run_id},{drop.compared_with_id}"
+    for path in ("/", compare):
+        shown = " ".join(client.get(path).content.decode().split())
+        assert "Same version and prompt; the vendor answers as new-2 instead of old-1." in shown
+        assert f"is newer than run {drop.compared_with_id} of" in shown
     client.post(f"/score-drops/{drop.pk}/dismiss/")
     assert not ScoreDrop.objects.filter(dismissed_at=None).exists()
 

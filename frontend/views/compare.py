@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from benchmarks.analysis.comparisons import Compared, breakdown, common_metrics, compared_runs, labels
+from benchmarks.analysis.comparisons import Compared, breakdown, common_metrics, compared_runs, labels, newer_sentence
 from benchmarks.models import Run, ShareLink
 from benchmarks.queries import compare as reads
 from benchmarks.queries.judge_words import measured
@@ -117,6 +117,7 @@ def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:
     return grid | {
         "pair": (names[a.pk], names[b.pk]),
         "second": b,
+        "newer": newer_sentence(a, b),
         "judged": measured([(a, metric), (b, metric)]),
         "versus": versus(a, b),
         "shared": shared_tasks(a, b, metric),

@@ -70,6 +70,8 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
         **shown,
         "share": shared_or_shareable(request, ShareLink.Kind.LEADERBOARD, shown["query"]) if shown["rows"] else None,
         "choices": _choices(request.GET, shown),
+        # Not the default of another moment: a run that ends elsewhere must not change the dataset under the reader.
+        "live_address": f"{request.path}?{urlencode(shown['query'])}",
         "newer_references": newer_references(row.run for row in shown["rows"]),
         "may_launch": may_launch(request.user),
         "live_state": live_state(),
