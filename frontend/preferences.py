@@ -12,7 +12,7 @@ from django.conf import settings
 from rest_framework.fields import empty
 
 from benchmarks.analysis.preferences import PeoplesChoices, choice_of, choices_of_people, peoples_choices
-from benchmarks.models import Result, Run
+from benchmarks.models import Result, ReviewQueue, Run
 from benchmarks.presentation.numbers import plural, rank_range
 from benchmarks.presentation.preferences import (
     PEOPLE,
@@ -35,6 +35,7 @@ from benchmarks.queries.preferences import (
     judgements_to_make,
     numbers_of,
     pooled_numbers,
+    preferences,
     results_of_pairs,
     strengths_of_experiment,
 )
@@ -287,6 +288,19 @@ def columns_of_experiment(experiment_id: int, with_open: bool) -> list[Preferenc
         else PreferenceRow(run, candidates_of(run), strengths)
         for run, strengths in strengths_of_experiment(experiment_id, with_open)
     ]
+
+
+def preferences_beside(review: ReviewQueue) -> list[PreferenceRow]:
+    """What people and judges prefer, for the conclusion of a closed review: of its own pairs, or among the runs of its
+    experiment."""
+    if review.closed_at is None:
+        return []
+    if not review.is_of_pairs:
+        experiment = review.source.get("experiment")
+        return columns_of_experiment(experiment, with_open=False) if experiment else []
+    run = preferences().filter(pk=review.source["preference"]).first()
+    rows = [people_row(run, with_open=False), preference_row(run)] if run else []
+    return [row for row in rows if row is not None and row.numbers is not None]
 
 
 def verdicts_of_pairs(row: PreferenceRow, compared: Sequence[int]) -> list[tuple[str, str]]:

@@ -32,6 +32,7 @@ from benchmarks.services.labels import reviewer_name
 from benchmarks.services.reviews import queues as services
 from benchmarks.services.reviews.files import CONTENT_TYPES, export_labels
 from frontend import params
+from frontend.preferences import preferences_beside
 from frontend.reviews import label_form, label_row, review_pair
 from frontend.texts import excerpt, passages_of, turns
 from frontend.views.result_labels import refused_label, require_label, submitted_label
@@ -190,6 +191,7 @@ def _detail(request: HttpRequest, queue: ReviewQueue, form: ImportLabelsForm, st
         "progress": reads.progress_of(list(queue.items.all()), reader, time.time()),
         "reviewers": REVIEWERS.of(reviewers),
         "conclusion": conclusion,
+        "preferences": preferences_beside(queue),
         "shown": DISAGREEMENTS_SHOWN,
         "disagreements": DISAGREEMENTS.of(conclusion.disagreements[:DISAGREEMENTS_SHOWN]) if conclusion else None,
         "sampling": SAMPLING.get(queue.sampling["method"], ""),

@@ -151,9 +151,15 @@ def from_benchmarks(walk: Walk) -> None:
 def with_judge(walk: Walk) -> None:
     walk.click("Benchmarks", within="header")
     walk.press(walk.page.locator("tr:has-text('rag-faithfulness')").get_by_text("Run", exact=True))
-    for options in ("#model-options", "#benchmark-options", "#benchmark-options"):
-        walk.page.locator(f"#sheet {options} input:not(:checked)").locator("visible=true").first.check()
-        walk.clicks += 1
+    walk.page.locator("#sheet #model-options summary").click()
+    walk.page.locator("#sheet #model-options input:checked").uncheck()  # the model that ran last
+    walk.clicks += 2
+    for model in ("large", "medium", "small", "drifting"):
+        walk.tick(f"scripted/{model}", "#sheet")
+    for dataset in ("reasoning", "tool-use-basic"):
+        walk.tick(dataset, "#sheet #benchmark-options")
+    walk.click("Change the metrics of rag-faithfulness", "button", "#sheet")
+    walk.tick("Faithfulness", "#sheet #metrics-of-rag-faithfulness")
     walk.see("to the judge", "#sheet")
     walk.click("Start 12 runs", "button", "#sheet")
     walk.page.locator("#board .is-completed").first.wait_for(timeout=4 * END_MS)
@@ -315,14 +321,14 @@ def suspect_references(walk: Walk) -> None:
     walk.page.locator("tbody input[name=task]").first.check()
     walk.clicks += 1
     walk.click("Create version without selected", "button")
-    walk.see(re.compile("version 2"))
+    walk.see("Version 2 created without 1 task.")
 
 
 def search(walk: Walk) -> None:
     walk.page.keyboard.press("/")
     walk.page.locator("#palette[open] input[type=search]").fill("syrup")
     walk.fields += 1
-    walk.press(walk.page.locator("#palette").get_by_role("link", name="Thinning syrup"))
+    walk.press(walk.page.locator("#palette").get_by_role("option", name="Thinning syrup"))
     walk.see("Thinning syrup")
 
 
