@@ -1,10 +1,18 @@
-"""Optional parts of the installation: what their errors say to run."""
+"""What messages say to run: commands, and what installs optional parts."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 CLONE = Path(__file__).resolve().parents[1]
+
+
+def command(words: str, *, python: str = "") -> str:
+    """A command as it is typed in this installation: of an installed package ``codeforge migrate``, in a clone
+    ``manage.py migrate``, after ``python`` where one runs that."""
+    if (CLONE / "manage.py").exists():
+        return f"{python} manage.py {words}".lstrip()
+    return f"codeforge {words}"
 
 
 def how_to_install(extra: str) -> str:

@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 
+from benchmarks.extras import command
 from benchmarks.services.operations.schema import migrations_problem, schema_problem
 
 logger = logging.getLogger(__name__)
@@ -24,8 +25,8 @@ UNAVAILABLE = "The database is not available."
 LACKING = ("SQLITE_ERROR", "42703", "42P01")
 """SQLite's code of a statement that does not fit the tables; PostgreSQL's of an undefined column and table."""
 OTHER_SCHEMA = (
-    "The database has a different schema from this version. For what differs and what to do, run `manage.py doctor` or "
-    "see the web server log."
+    "The database has a different schema from this version. For what differs and what to do, run "
+    f"`{command('doctor')}` or see the web server log."
 )
 BY_SQLSTATE = {"55P03": LOCKED, "40P01": LOCKED, "57014": SLOW}
 

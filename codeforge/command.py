@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
 SHORT = {
@@ -44,7 +46,16 @@ def main() -> None:
     first, *rest = arguments
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeforge.settings")
     words = SHORT[first][0] if first in SHORT else (first,)
-    execute_from_command_line(["codeforge", *words, *rest])
+    execute(["codeforge", *words, *rest])
+
+
+def execute(arguments: Sequence[str]) -> None:
+    """Run a command. What is wrong with the configuration is said without a traceback."""
+    try:
+        execute_from_command_line([*arguments])
+    except ImproperlyConfigured as problem:
+        print(problem, file=sys.stderr)
+        sys.exit(2)
 
 
 def _overview() -> str:

@@ -70,7 +70,13 @@ def _list(name: str) -> list[str]:
 
 
 STATE_DIR = Path(os.environ.get("CODEFORGE_STATE_DIR") or BASE_DIR / "var")
-STATE_DIR.mkdir(parents=True, exist_ok=True)
+try:
+    STATE_DIR.mkdir(parents=True, exist_ok=True)
+except OSError as _error:
+    raise ImproperlyConfigured(
+        f"Cannot create the state folder {STATE_DIR} ({_error.strerror}). Set CODEFORGE_STATE_DIR to a folder that can "
+        "be written."
+    ) from None
 DEV_PORT = os.environ.get("PORT") or "8080"
 PORT_FILE = STATE_DIR / "port"
 """Contains the port on which ``make run`` or ``codeforge up`` was last started."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.dataset_format.dumping import dump_values
+from benchmarks.extras import command
 from benchmarks.providers.extra_parameters import typed
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind
 from benchmarks.services.experiments.file_schema import EDITOR_LINE
@@ -53,7 +54,7 @@ def _curl(values: Mapping[str, Any], address: str) -> str:
 
 
 def _run_command(values: Mapping[str, Any]) -> str:
-    words = ["python", "manage.py", "benchmark", "run", str(values.get("dataset", ""))]
+    words = [*command("benchmark run", python="python").split(), str(values.get("dataset", ""))]
     if "name" in values:
         words += ["--name", values["name"]]
     words += [word for tag in values.get("tags", ()) for word in ("--tag", tag)]
@@ -77,7 +78,7 @@ def _option(name: str, value: Any) -> list[str]:
 def _experiment_command(values: Mapping[str, Any]) -> str:
     return (
         f"cat > experiment.yaml <<'END_OF_EXPERIMENT'\n{EDITOR_LINE}{dump_values(dict(values))}END_OF_EXPERIMENT\n"
-        "python manage.py benchmark experiment run experiment.yaml"
+        f"{command('benchmark experiment run experiment.yaml', python='python')}"
     )
 
 

@@ -17,6 +17,7 @@ from django.utils.text import slugify
 
 from benchmarks.dataset_format.limits import MAX_BYTES, MAX_NODES
 from benchmarks.dataset_format.problems import printable
+from benchmarks.extras import command
 from benchmarks.forms.dataset_files import DatasetFileForm
 from benchmarks.forms.datasets import ProblemForm
 from benchmarks.forms.fields import TextField, UploadField, UploadsField
@@ -71,7 +72,7 @@ class RunImportForm(ProblemForm):
         (),
         "",
         limit=MOST_BYTES,
-        too_large=f"The files are larger than {MOST_BYTES // 2**20} MB. Import them with: manage.py benchmark import",
+        too_large=f"The files are larger than {MOST_BYTES >> 20} MB. Import them with: {command('benchmark import')}",
     )
     format = forms.ChoiceField(required=False, choices=_tools, help_text="Tool that wrote the file")
     dataset = forms.ChoiceField(
@@ -93,7 +94,7 @@ class RunImportForm(ProblemForm):
         super().__init__(data, files, initial={"metrics": OUR_METRICS})
         self.preview = preview
         file = self.fields["file"]
-        file.help_text = f"Files up to {MOST_BYTES // 2**20} MB; larger ones with manage.py benchmark import"
+        file.help_text = f"Files up to {MOST_BYTES // 2**20} MB; larger ones with {command('benchmark import')}"
         file.widget.attrs["accept"] = ",".join(
             dict.fromkeys(extension for importer in IMPORTERS.values() for extension in importer.extensions)
         )

@@ -19,6 +19,7 @@ from urllib.request import getproxies
 from benchmarks.dataset_format import limits
 from benchmarks.dataset_format.messages import data_url, media_type
 from benchmarks.dataset_format.problems import printable, quoted
+from benchmarks.extras import command
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.outbound import PUBLIC_ONLY, NotAllowed, Outbound
 
@@ -134,7 +135,7 @@ class Pictures:
         if self.folder is None:
             raise ImportProblem(
                 f"{quoted(name)} is a path, and the table came without files. Import it from its folder with: "
-                "manage.py datasets import. Or leave the column out"
+                f"{command('datasets import')}. Or leave the column out"
             )
         root = self.folder.resolve()
         try:

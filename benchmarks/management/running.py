@@ -10,6 +10,7 @@ from typing import Any
 
 from benchmarks.analysis.comparisons import Compared
 from benchmarks.analysis.self_checks import check_of_run
+from benchmarks.extras import command
 from benchmarks.management import gates, printing, reports
 from benchmarks.management.actions import (
     INTERRUPTED,
@@ -194,8 +195,9 @@ class RunningCommand(DeletingCommand):
             self.stderr.write(f"{done_sentence('cancel', run.pk)} Stored answers are kept.")
         else:
             self.stderr.write(
-                f"Run {run.pk} continues in the background. To follow it: manage.py benchmark show {run.pk} --follow. "
-                f"To cancel it: manage.py benchmark cancel {run.pk}"
+                f"Run {run.pk} continues in the background. "
+                f"To follow it: {command(f'benchmark show {run.pk}')} --follow. "
+                f"To cancel it: {command(f'benchmark cancel {run.pk}')}"
             )
         return INTERRUPTED
 
@@ -253,7 +255,7 @@ class RunningCommand(DeletingCommand):
             self.print_outcome(text, errors=not gate.met)
 
     def print_queued(self, run: Run, as_json: bool) -> None:
-        text = f"Run {run.pk} queued: {page_address(run)}\nTo follow it: manage.py benchmark show {run.pk} --follow"
+        text = f"Run {run.pk} queued: {page_address(run)}\nTo follow it: {command(f'benchmark show {run.pk}')} --follow"
         self.print_either(as_json, RunResource.of(run, reader_of()), text)
 
 
@@ -275,4 +277,4 @@ def find_run(pk: int) -> Run:
     try:
         return run_detail(pk)
     except Run.DoesNotExist:
-        raise NotPossible(f"Run {pk} does not exist. To list runs: manage.py benchmark list") from None
+        raise NotPossible(f"Run {pk} does not exist. To list runs: {command('benchmark list')}") from None

@@ -20,6 +20,7 @@ from django.conf import settings
 from django.db import transaction
 from rest_framework import serializers
 
+from benchmarks.extras import command
 from benchmarks.metrics.base import JudgedMetric
 from benchmarks.metrics.judge_calibration import PHRASINGS, CanvasQuestion, KnownAnswer, known_answers
 from benchmarks.metrics.panel import judges_named
@@ -75,7 +76,7 @@ class CalibrationRequest(StrictRequest):
         ready = CanvasSet.objects.filter(dataset__current_version__isnull=False)
         canvas_set = ready.filter(slug=slug).first()
         if canvas_set is None:
-            known = ", ".join(ready.values_list("slug", flat=True)) or "(none yet: manage.py canvases generate)"
+            known = ", ".join(ready.values_list("slug", flat=True)) or f"(none yet: {command('canvases generate')})"
             raise serializers.ValidationError(f"Canvas set {slug!r} does not exist. Choose one of: {known}.")
         return canvas_set
 

@@ -22,6 +22,7 @@ from frontend.documents import TITLES
 
 pytestmark = pytest.mark.slow
 INSTALL = "pip install --no-deps --require-hashes -r requirements-{}.txt"
+SHELLS = ("bash", "zsh", "fish")
 SCRIPT = "from codeforge.command import main\nmain()\n"
 
 
@@ -88,6 +89,40 @@ def test_what_needs_an_extra_names_that_of_the_package(package: Path, tmp_path: 
     variables = terminal(tmp_path) | environment(package, tmp_path)
     done = subprocess.run([sys.executable, "-c", asked], cwd=tmp_path, env=variables, capture_output=True, text=True)  # noqa: PLW1510
     assert done.stdout == 'pip install "codeforge-benchmarks[oidc]"\n'
+
+
+def test_before_the_first_start_every_command_says_what_to_do(package: Path, tmp_path: Path) -> None:
+    words = [
+        "doctor",
+        "providers list",
+        "datasets schema",
+        "schema write",
+        *(f"{name} --help" for name in (*SHORT, *LONG)),
+    ]
+    said = {
+        line: codeforge(package, tmp_path, *line.split()) for line in (*words, *(f"completion {s}" for s in SHELLS))
+    }
+    for line, done in said.items():
+        assert "Traceback" not in done.stderr, line
+        assert "manage.py" not in done.stdout + done.stderr, line
+        assert (done.returncode == 0) == ("--help" in line or line.startswith("completion")), (line, done.stderr)
+    assert "run `codeforge migrate`, or start the dashboard once" in said["providers list"].stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "problem"),
+    [
+        ({"CODEFORGE_STATE_DIR": "/proc/none"}, "Cannot create the state folder"),
+        ({"CODEFORGE_CONFIG": "x.yaml"}, "nonsense"),
+    ],
+)
+def test_a_wrong_configuration_is_said_without_a_traceback(
+    package: Path, tmp_path: Path, variables: dict[str, str], problem: str
+) -> None:
+    (tmp_path / "x.yaml").write_text("nonsense: 1\n")
+    done = codeforge(package, tmp_path, "doctor", **variables)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert problem in done.stderr
 
 
 def test_one_command_starts_it_from_an_empty_home(package: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from django.utils import timezone
 from django.utils.html import conditional_escape, escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from benchmarks.extras import command
 from benchmarks.models import Run
 from benchmarks.presentation import labels, numbers, texts
 from benchmarks.presentation.glossary import GLOSSARY
@@ -288,6 +289,12 @@ def exact(moment: datetime) -> SafeString:
     """A moment to the minute: in the time zone of the server, in that of the reader where scripts run."""
     text = timezone.localtime(moment).strftime("%Y-%m-%d %H:%M %Z")
     return format_html('<time datetime="{}" data-exact>{}</time>', moment.isoformat(timespec="seconds"), text)
+
+
+@register.simple_tag(name="command")
+def typed_command(words: str) -> str:
+    """A command as it is typed in this installation."""
+    return command(words)
 
 
 @register.filter

@@ -7,12 +7,13 @@ from typing import Any
 
 from django.core.management import CommandParser
 
+from benchmarks.extras import command
 from benchmarks.management.actions import JSON, ServiceCommand
 from benchmarks.services.operations.backups import write_backup
 
 
 class Command(ServiceCommand):
-    help = "Write a consistent snapshot of all data to one file for manage.py restore."
+    help = f"Write a consistent snapshot of all data to one file for {command('restore')}."
 
     def add_arguments(self, parser: CommandParser) -> None:
         text = "for example codeforge-2026-01-31.zip; an existing file is replaced"

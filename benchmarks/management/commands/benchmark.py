@@ -16,6 +16,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from benchmarks.analysis.comparisons import common_metrics, compared_runs
+from benchmarks.extras import command
 from benchmarks.imports.registered_importers import IMPORTERS, logs_in
 from benchmarks.management import printing, reports
 from benchmarks.management.actions import (
@@ -192,7 +193,7 @@ class Command(RunningCommand):
     def _print_continued(self, action: str, run: Run, count: int, as_json: bool) -> None:
         text = (
             f"{done_sentence(action, run.pk, run.unasked)} {plural(count, 'result')} to do. "
-            f"To follow it: manage.py benchmark show {run.pk} --follow"
+            f"To follow it: {command(f'benchmark show {run.pk}')} --follow"
         )
         self._print_changed(run.pk, text, as_json)
 
@@ -203,7 +204,7 @@ class Command(RunningCommand):
     @action("Run tasks of the same kinds from a new secret seed.", RUN, JSON)
     def check_contamination(self, run: int, *, as_json: bool, **options: Any) -> None:
         self.print_queued(check_contamination(find_run(run)), as_json)
-        self.stderr.write(f"After it ends, manage.py benchmark show {run} prints the difference.")
+        self.stderr.write(f"After it ends, {command(f'benchmark show {run}')} prints the difference.")
 
     @action(
         "Import runs of other tools from files.",

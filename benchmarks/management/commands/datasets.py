@@ -324,7 +324,8 @@ class Command(ResourceCommand):
     def schema(self, *, check: bool, as_json: bool, **options: Any) -> int:
         path = settings.DATASETS_DIR / SCHEMA_FILE
         if not check:
-            write_schema(settings.DATASETS_DIR)
+            with writing(path):
+                write_schema(settings.DATASETS_DIR)
         stale = check and (not path.is_file() or path.read_text(encoding="utf-8") != schema_text())
         if as_json:
             self.print_json({"file": str(path), "written": not check, "up_to_date": not stale})

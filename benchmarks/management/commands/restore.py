@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management import CommandParser
 
+from benchmarks.extras import command
 from benchmarks.management.actions import JSON, ServiceCommand
 from benchmarks.services.operations.backups import restore_backup
 
@@ -15,7 +16,7 @@ class Command(ServiceCommand):
     help = "Restore a backup file into this database, completely or not at all."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, metavar="FILE", help="a file of manage.py backup")
+        parser.add_argument("file", type=Path, metavar="FILE", help=f"a file of {command('backup')}")
         parser.add_argument("--replace", action="store_true", help="delete the existing content of this database")
         parser.add_argument(*JSON[0], **JSON[1])
 

@@ -30,6 +30,7 @@ from django.utils import timezone
 from benchmarks.engine.sql import snapshot
 from benchmarks.engine.workers import ALIVE_FOR
 from benchmarks.exports.rows import batches
+from benchmarks.extras import command
 from benchmarks.models import LIVE, Run, Worker
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.operations.backup_archive import (
@@ -152,7 +153,7 @@ def _check_schema(manifest: Manifest, connection: BaseDatabaseWrapper) -> None:
     if missing := sorted(in_backup - in_database):
         raise NotPossible(
             f"The backup was made by {manifest.code_version} after the migration {missing[-1]}, which this database "
-            "does not have. Install that release or a later one, run manage.py migrate, and restore again."
+            f"does not have. Install that release or a later one, run {command('migrate')}, and restore again."
         )
     if later := sorted(in_database - in_backup):
         raise NotPossible(

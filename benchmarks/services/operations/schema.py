@@ -11,6 +11,7 @@ from django.apps import apps
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from benchmarks.extras import command
 from benchmarks.presentation.numbers import plural
 
 SHOWN = 3
@@ -22,7 +23,11 @@ def migrations_problem() -> str:
     """Which migrations are missing, and what to do; empty if none is. Raises ``DatabaseError``."""
     executor = MigrationExecutor(connection)
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return f"{plural(len(missing), 'migration')} not applied. Run `manage.py migrate`." if missing else ""
+    if not missing:
+        return ""
+    if executor.loader.applied_migrations:
+        return f"{plural(len(missing), 'migration')} not applied. Run `{command('migrate')}`."
+    return f"The database has no tables yet. To make them, run `{command('migrate')}`, or start the dashboard once."
 
 
 def schema_problem() -> str:

@@ -7,17 +7,16 @@ import secrets
 import shlex
 import shutil
 import socket
-import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
 
+from benchmarks.extras import command
 from benchmarks.presentation.ranks import listed
 from benchmarks.services.datasets.files import sync_datasets
 from benchmarks.services.errors import NotPossible
@@ -77,7 +76,7 @@ class Command(BaseCommand):
         users.objects.create_superuser("admin", password=password)
         self.stdout.write(
             f"Administrator for /admin/: user admin, password {password}\n"
-            f"  (shown only once; to change it: {_command()} changepassword admin)"
+            f"  (shown only once; to change it: {command('changepassword admin', python='.venv/bin/python')})"
         )
 
     def _find_datasets(self) -> None:
@@ -85,11 +84,6 @@ class Command(BaseCommand):
             self.stdout.write(str(sync_datasets(settings.DATASETS_DIR, quick=True)))  # the worker reads the others
         except NotPossible as refusal:
             self.stderr.write(self.style.WARNING(refusal.message))
-
-
-def _command() -> str:
-    """How a command is typed in this installation."""
-    return "codeforge" if Path(sys.argv[0]).name == "codeforge" else ".venv/bin/python manage.py"
 
 
 def _copy_what_is_shipped() -> None:

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.management import CommandParser
 
 from benchmarks.engine.execution.scoring import usable_metrics
-from benchmarks.extras import how_to_install
+from benchmarks.extras import command, how_to_install
 from benchmarks.management.actions import JSON, ServiceCommand
 from benchmarks.plugins import installed_plugins
 from benchmarks.presentation.numbers import size
@@ -81,7 +81,7 @@ def _rows() -> Iterator[Row]:
     yield from required
     yield row("Sandbox for code of models", usable_metrics()["code_tests"].unavailable() or "")
     for provider in provider_rows() if all(each.state == "ok" for each in required) else ():
-        how = provider.problem or f"to see whether it answers: manage.py providers check {provider.name}"
+        how = provider.problem or f"to see whether it answers: {command(f'providers check {provider.name}')}"
         state = {"ready": "ok", "unchecked": "not checked"}.get(provider.status, "optional")
         yield Row(f"Provider {provider.name}", state, "" if state == "ok" else how)
     for module, (title, how) in OPTIONAL.items():

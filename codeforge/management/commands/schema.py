@@ -10,7 +10,7 @@ from django.conf import settings
 
 from benchmarks.dataset_format import documents
 from benchmarks.dataset_format.documents import as_text
-from benchmarks.management.actions import JSON, MISSED, OK, ActionCommand, action, argument, switch
+from benchmarks.management.actions import JSON, MISSED, OK, ActionCommand, action, argument, switch, writing
 from benchmarks.services.experiments import file_schema
 from codeforge import config_schema
 
@@ -44,7 +44,8 @@ class Command(ActionCommand):
         texts = written_to(settings.DATASETS_DIR)
         if not check:
             for path, text in texts.items():
-                path.write_text(text, encoding="utf-8")
+                with writing(path):
+                    path.write_text(text, encoding="utf-8")
         stale = [path for path, text in texts.items() if not path.is_file() or path.read_text("utf-8") != text]
         if as_json:
             self.print_json([{"file": str(path), "up_to_date": path not in stale} for path in texts])

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from benchmarks.extras import command
 from benchmarks.management.actions import JSON, ActionCommand, action, argument
 from benchmarks.models import ApiToken
 from benchmarks.queries.tables.access import TOKENS, TokenRow
@@ -46,7 +47,7 @@ class Command(ActionCommand):
     def revoke(self, *, account: str, name: str, as_json: bool, **options: Any) -> None:
         token = ApiToken.objects.filter(account=account_named(account), name=name).first()
         if token is None:
-            raise NotPossible(f"{account} has no token {name}. List the tokens with `manage.py tokens list`.")
+            raise NotPossible(f"{account} has no token {name}. List the tokens with `{command('tokens list')}`.")
         revoke_token(token)
         self.print_either(as_json, _as_json(token), f"{token} revoked.")
 
