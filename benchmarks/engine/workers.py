@@ -7,7 +7,7 @@ from datetime import timedelta
 from django.db.models import Q
 from django.utils import timezone
 
-from benchmarks.models import Worker
+from benchmarks.models import Lease, Worker
 
 HEARTBEAT_SECONDS = 10.0
 ALIVE_FOR = timedelta(seconds=45)
@@ -27,6 +27,13 @@ def report(name: str, threads: int) -> None:
 def depart(name: str) -> None:
     """Remove a worker that shut down."""
     Worker.objects.filter(name=name).delete()
+
+
+def busy_runs() -> list[int] | None:
+    """The runs that workers have now; ``None`` if no worker is alive."""
+    if not Worker.objects.filter(heartbeat_at__gt=timezone.now() - ALIVE_FOR).exists():
+        return None
+    return sorted(set(Lease.objects.filter(run__isnull=False).values_list("run", flat=True)))
 
 
 def alive_on(host: str) -> bool:

@@ -14,6 +14,7 @@ from django.db import connection
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.executor import STOPPING
 from benchmarks.engine.execution.sweeper import runs_without_worker
+from benchmarks.engine.workers import busy_runs
 from benchmarks.models import LIVE, Run
 from benchmarks.presentation.labels import run_status as status_label
 from benchmarks.presentation.numbers import plural
@@ -91,8 +92,11 @@ def follow(run_id: int, progress: Progress, say: Say, *, work_here: bool = True)
                     without_worker_since = now
                 waited = now - without_worker_since >= WAIT_FOR_WORKER_SECONDS
                 if not working and waited and work_here and run_id in runs_without_worker():
+                    busy = busy_runs()
+                    if busy is not None and run_id in busy:
+                        continue  # a worker took it in the meantime
                     progress.end()
-                    say(f"No worker picked up run {run_id}, so this command executes it.")
+                    say(f"{_why_here(busy)}, so this command executes run {run_id}.")
                     work = local_worker.submit(_work_on, run_id)
                 time.sleep(POLL_SECONDS)
         finally:
@@ -102,6 +106,15 @@ def follow(run_id: int, progress: Progress, say: Say, *, work_here: bool = True)
                 STOPPING.set()
             local_worker.shutdown()
             STOPPING.clear()
+
+
+def _why_here(busy: list[int] | None) -> str:
+    """Why no worker has a run, by the runs that they have."""
+    if busy is None:
+        return "No worker is running"
+    if not busy:
+        return f"No worker picked the run up within {WAIT_FOR_WORKER_SECONDS:g} s"
+    return f"All workers are busy with {'run' if len(busy) == 1 else 'runs'} {', '.join(map(str, busy))}"
 
 
 def _work_on(run_id: int) -> None:

@@ -15,6 +15,7 @@ from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.executor import STOPPING
 from benchmarks.engine.execution.preparing import prepare_run
 from benchmarks.engine.execution.result_store import give_back_claims
+from benchmarks.engine.workers import report
 from benchmarks.management import following
 from benchmarks.management.following import Progress, follow
 from benchmarks.models import Run, RunStatus
@@ -67,6 +68,25 @@ def test_a_run_that_a_worker_has_is_not_worked_on_here(endpoint: Endpoint) -> No
     ended.join()
     assert found.status == RunStatus.COMPLETED
     assert said == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_said_of_the_workers_is_true(endpoint: Endpoint) -> None:
+    endpoint()
+    said: list[str] = []
+    first = make_run()
+    follow(first.pk, Progress(StringIO()), said.append)
+    report("here:1:a", 1)
+    idle, other, third = make_run(), make_run(), make_run()
+    follow(idle.pk, Progress(StringIO()), said.append)
+    prepare_run(other)
+    assert dispatch.lease_run(other.pk)
+    follow(third.pk, Progress(StringIO()), said.append)
+    assert said == [
+        f"No worker is running, so this command executes run {first.pk}.",
+        f"No worker picked the run up within 0 s, so this command executes run {idle.pk}.",
+        f"All workers are busy with run {other.pk}, so this command executes run {third.pk}.",
+    ]
 
 
 @pytest.mark.django_db(transaction=True)
