@@ -374,8 +374,6 @@ def data_frame(rows: Iterable[Mapping[str, Any]], library: str | None = None) ->
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     flat = {name: value for name, value in row.items() if name not in ("scores", "tool_calls", "retrieved")}
-    for metric, score in row["scores"].items():
-        flat[f"score.{metric}"] = score["value"]
     flat["tool_calls"] = len(row["tool_calls"])
     flat["retrieved"] = None if row.get("retrieved") is None else len(row["retrieved"])
     return flat

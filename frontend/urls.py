@@ -99,6 +99,7 @@ urlpatterns = [
     path("runs/scheduled/", run_list.run_list, {"tab": "scheduled-runs"}, name="scheduled-runs"),
     path("runs/views/", saved_views.save, name="save-view"),
     path("runs/views/<key:pk>/delete/", saved_views.delete, name="delete-view"),
+    path("runs/export.<str:form>", exports.results, name="runs-export"),
     path("runs/selected/", selected_runs.act, name="selected-runs"),
     path("runs/new/", launch.launch, name="launch"),
     path("runs/new/plan/", launch.plan, name="plan"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
-from django.http import HttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import serializers, status
@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 
 from benchmarks.api.resources import NOT_NOW, REFUSED, ResourceViewSet, answer, created, reader_of, serializer_of
 from benchmarks.api.serializers import BudgetSerializer
+from benchmarks.api.views import file_of
 from benchmarks.models import Experiment, Outcome, Run
 from benchmarks.queries import experiments as reads
 from benchmarks.queries.matrix import UnknownChoice, unknown_choices
@@ -27,12 +28,14 @@ from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.experiments import ExperimentDetail, ExperimentResource
 from benchmarks.queries.resources.plans import ExperimentPlan
 from benchmarks.queries.resources.task_grid import TEXT_LENGTH, TaskPageResource
+from benchmarks.queries.runs import runs_named
 from benchmarks.queries.task_grid import MOST_RUNS, SHOWN, SORTS, TaskGridFilters, task_page
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments import control
 from benchmarks.services.experiments.requests import ExperimentRequest
 from benchmarks.services.experiments.start import add_model, plan_experiment, start_experiment
 from benchmarks.services.requests import StrictRequest, validated_by
+from benchmarks.services.runs.exports import CONTENT_TYPES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,13 +190,10 @@ class ExperimentViewSet(ResourceViewSet[Experiment]):
         return Response({"runs": len(runs)})
 
 
-class MatrixQuery(StrictRequest):
-    """Which matrix to export: that of an experiment, or of runs."""
+class RunsQuery(StrictRequest):
+    """Which runs to export."""
 
-    experiment = serializers.IntegerField(default=None)
-    runs = serializers.CharField(default="", help_text="IDs, separated by commas")
-    metric = serializers.CharField(default="", help_text="By default the first of each run")
-    dataset = serializers.CharField(default="", help_text="By default all")
+    runs = serializers.CharField(help_text="IDs, separated by commas")
     format = serializers.CharField(required=False)
 
     def validate_runs(self, text: str) -> list[int]:
@@ -201,6 +201,36 @@ class MatrixQuery(StrictRequest):
         if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
             raise serializers.ValidationError("List IDs of runs, separated by commas, such as 3,4.")
         return [int(part) for part in parts]
+
+
+class MatrixQuery(RunsQuery):
+    """Which matrix to export: that of an experiment, or of runs."""
+
+    experiment = serializers.IntegerField(default=None)
+    runs = serializers.CharField(default="", help_text="IDs, separated by commas")
+    metric = serializers.CharField(default="", help_text="By default the first of each run")
+    dataset = serializers.CharField(default="", help_text="By default all")
+
+
+class RunsExport(APIView):
+    """All results of several runs in one file. Each row names its run, model, dataset and prompt."""
+
+    @extend_schema(
+        parameters=[RunsQuery],
+        responses={
+            (200, "text/csv"): OpenApiTypes.STR,
+            (200, "application/jsonl"): OpenApiTypes.STR,
+            (200, CONTENT_TYPES["parquet"]): OpenApiTypes.BINARY,
+            400: REFUSED,
+            409: NOT_NOW,
+        },
+    )
+    def get(self, request: Request, form: str) -> StreamingHttpResponse:
+        query = validated_by(RunsQuery(data=request.query_params.dict()))
+        try:
+            return file_of(runs_named(query["runs"]), form)
+        except Run.DoesNotExist as missing:
+            raise InvalidRequest({"runs": [str(missing)]}) from None
 
 
 class MatrixExport(APIView):

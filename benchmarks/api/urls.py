@@ -47,6 +47,7 @@ VIEWS = (
     (f"{RUN}/statistics", statistics.RunStatistics, "run-statistics"),
     (f"{RUN}/contamination-check", statistics.ContaminationCheckView, "contamination-check"),
     (f"{RUN}/export/(?P<form>csv|jsonl|parquet)", views.ExportView, "run-export"),
+    ("runs/export/(?P<form>csv|jsonl|parquet)", experiments.RunsExport, "runs-export"),
     (f"datasets/{SLUG}/tasks", views.TaskList, "task-list"),
     (f"datasets/{SLUG}/analysis", task_analysis.TaskAnalysisView, "task-analysis"),
     (f"datasets/{SLUG}/doubtful-references", task_analysis.DoubtfulTasksView, "doubtful-tasks"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -21,7 +22,6 @@ from benchmarks.api.resources import NOT_NOW, REFUSED, ResourceViewSet, answer, 
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import HIDDEN_KINDS, Dataset, Result, Run, Task
 from benchmarks.queries.datasets import full_datasets, full_tasks
-from benchmarks.queries.judge_words import measured_metrics
 from benchmarks.queries.resources.datasets import DatasetDetail, DatasetResource, TaskResource
 from benchmarks.queries.resources.plans import Plan
 from benchmarks.queries.resources.runs import ResultResource, RunResource
@@ -30,7 +30,7 @@ from benchmarks.queries.runs import full_runs, listed_kinds, run_detail, run_sta
 from benchmarks.services.runs import control
 from benchmarks.services.runs.control import RunEdit, edit_run
 from benchmarks.services.runs.estimate import plan_run
-from benchmarks.services.runs.exports import CONTENT_TYPES, export_name, export_pieces
+from benchmarks.services.runs.exports import CONTENT_TYPES, export_name, export_results
 from benchmarks.services.runs.requests import RunRequest
 from benchmarks.services.runs.rescoring import RescoringRequest, plan_rescoring, start_rescoring
 from benchmarks.services.runs.start import start_run, start_run_once
@@ -212,9 +212,10 @@ class ExportView(APIView):
         }
     )
     def get(self, request: Request, pk: str, form: str) -> StreamingHttpResponse:
-        run = run_detail(int(pk))
-        headers = {"Content-Disposition": f'attachment; filename="{export_name(run, form)}"'}
-        judged = measured_metrics(run) if form == "html" else None
-        return StreamingHttpResponse(
-            export_pieces(run, form, judged=judged), content_type=CONTENT_TYPES[form], headers=headers
-        )
+        return file_of([run_detail(int(pk))], form)
+
+
+def file_of(runs: Sequence[Run], form: str) -> StreamingHttpResponse:
+    """The results of runs as a file."""
+    headers = {"Content-Disposition": f'attachment; filename="{export_name(runs, form)}"'}
+    return StreamingHttpResponse(export_results(runs, form), content_type=CONTENT_TYPES[form], headers=headers)

@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from benchmarks.exports.rows import LISTS, PLAIN_FIELDS, ResultRow, batches
+from benchmarks.exports.rows import LISTS, PLAIN_FIELDS, ResultRow, batches, score_column, unscored_column
 from benchmarks.extras import how_to_install
 
 MISSING = f"Parquet requires pyarrow, which is not installed. Run `{how_to_install('parquet')}`."
@@ -18,7 +18,7 @@ GROUP_CHARACTERS = 8_000_000
 _TYPES = {
     **dict.fromkeys(("score", "duration_ms", "first_token_ms", "tokens_per_second"), "float64"),
     **dict.fromkeys(("cost_usd", "judge_cost_usd", "user_cost_usd"), "float64"),
-    **dict.fromkeys(("run", "result", "position", "repeat", "n_shapes", "attempts"), "int64"),
+    **dict.fromkeys(("run", "result", "position", "repeat", "seed", "n_shapes", "attempts"), "int64"),
     **dict.fromkeys(("tokens_in", "tokens_out", "reasoning_tokens", "cached_tokens"), "int64"),
     **dict.fromkeys(("finished_at", "texts_pruned_at"), "timestamp"),
 }
@@ -37,7 +37,7 @@ def parquet_pieces(rows: Iterable[ResultRow], metrics: Sequence[str]) -> Iterato
     types = {"float64": pyarrow.float64(), "int64": pyarrow.int64(), "timestamp": pyarrow.timestamp("us", tz="UTC")}
     columns = {name: types.get(_TYPES.get(name, ""), pyarrow.string()) for name in (*PLAIN_FIELDS, *LISTS)}
     for metric in metrics:
-        columns |= {f"score:{metric}": pyarrow.float64(), f"unscored:{metric}": pyarrow.string()}
+        columns |= {score_column(metric): pyarrow.float64(), unscored_column(metric): pyarrow.string()}
     schema = pyarrow.schema(list(columns.items()))
     buffer = io.BytesIO()
     with pyarrow.parquet.ParquetWriter(pyarrow.PythonFile(buffer, mode="w"), schema, compression="zstd") as writer:
@@ -66,5 +66,5 @@ def _cells(row: ResultRow, metrics: Sequence[str]) -> dict[str, object]:
     cells |= {name: json.dumps(list(value), ensure_ascii=False) for name, value in lists.items()}
     for metric in metrics:
         if score := row.scores.get(metric):
-            cells |= {f"score:{metric}": score.value, f"unscored:{metric}": score.unscored or None}
+            cells |= {score_column(metric): score.value, unscored_column(metric): score.unscored or None}
     return cells

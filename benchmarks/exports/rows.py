@@ -30,11 +30,19 @@ class ResultRow:
     """One result. Durations are in milliseconds, costs in US dollars; ``None`` is unknown, never 0."""
 
     run: int
+    model: str
+    dataset: str
+    dataset_version: str
+    variant: str
+    system_prompt: str
+    prompt_template: str
     result: int
     position: int
     task_id: str
     task_name: str
     repeat: int
+    seed: int | None
+    """What this repeat sent; ``None`` without one, and of a run that was made elsewhere."""
     difficulty: str
     group: str
     n_shapes: int | None
@@ -71,6 +79,16 @@ class ResultRow:
     tool_calls: Sequence[Any] = ()
     retrieved: Sequence[str] | None = None
     """Passages that a system under test looked up; ``None`` if it does not say."""
+
+
+def score_column(metric: str) -> str:
+    """The name of a metric's column in every file and data frame."""
+    return f"score.{metric}"
+
+
+def unscored_column(metric: str) -> str:
+    """The name of the column with why the metric has no value."""
+    return f"unscored.{metric}"
 
 
 LISTS = ("tool_calls", "retrieved")

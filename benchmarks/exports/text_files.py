@@ -6,14 +6,16 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import chain
 
 import orjson
 
-from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow
+from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow, score_column, unscored_column
 from benchmarks.summary import SURFACE, Breakdown, MetricNumbers, Summary
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 BYTE_ORDER_MARK = "\ufeff"
+RUN_COLUMNS = ("run", "model", "dataset", "dataset_version", "variant")
 SCORE_COLUMNS = ("metric", "part", "level", "value", "low", "high", "n", "n_expected", "n_clusters", "method", "note")
 
 
@@ -22,7 +24,7 @@ def csv_pieces(rows: Iterable[ResultRow], metrics: Sequence[str]) -> Iterator[st
 
     Tool calls are left out. JSON Lines has them.
     """
-    scores = [name for metric in metrics for name in (f"score:{metric}", f"unscored:{metric}")]
+    scores = [name for metric in metrics for name in (score_column(metric), unscored_column(metric))]
     yield BYTE_ORDER_MARK + csv_line([*PLAIN_FIELDS, *scores])
     for row in rows:
         cells: list[object] = [getattr(row, name) for name in PLAIN_FIELDS]
@@ -53,24 +55,30 @@ def _cell(value: object) -> str:
 
 
 def jsonl_pieces(rows: Iterable[ResultRow]) -> Iterator[bytes]:
-    """One JSON object per line, with every score, reason and tool call. Line breaks inside texts are escaped."""
+    """One JSON object per line: the columns of the other files, and ``scores`` with status and reason. Line breaks
+    inside texts are escaped."""
     for row in rows:
-        yield orjson.dumps(asdict(row), option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS)
+        columns = {score_column(metric): score.value for metric, score in row.scores.items()}
+        yield orjson.dumps(asdict(row) | columns, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS)
 
 
 def scores_pieces(
-    summary: Summary, breakdown: Breakdown, metrics: Sequence[str], reported: Mapping[str, float]
+    run: Sequence[object],
+    summary: Summary,
+    breakdown: Breakdown,
+    metrics: Sequence[str],
+    reported: Mapping[str, float],
 ) -> Iterator[str]:
     """Every number in the summary and breakdown of a run, with its 95% bounds and n, and those that its tool reports;
-    the head first.
+    the head first. ``run`` has the values of ``RUN_COLUMNS``.
 
     ``value`` is a mean, a threshold in units of its difficulty, or a quantile of a time. ``part`` names the part of the
     run, ``level`` the level within it.
     """
-    yield BYTE_ORDER_MARK + csv_line(SCORE_COLUMNS)
-    yield from map(csv_line, _number_rows(summary, breakdown, metrics))
-    yield from map(csv_line, _time_rows(summary))
-    yield from (csv_line(_number(name, "reported", "", None, mean=value)) for name, value in reported.items())
+    of_tool = (_number(name, "reported", "", None, mean=value) for name, value in reported.items())
+    yield BYTE_ORDER_MARK + csv_line([*RUN_COLUMNS, *SCORE_COLUMNS])
+    for row in chain(_number_rows(summary, breakdown, metrics), _time_rows(summary), of_tool):
+        yield csv_line([*run, *row])
 
 
 def _number_rows(summary: Summary, breakdown: Breakdown, metrics: Sequence[str]) -> Iterator[list[object]]:

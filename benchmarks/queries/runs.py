@@ -167,6 +167,17 @@ def full_runs() -> QuerySet[Run]:
     return runs.defer("breakdown", "environment").order_by("-id")
 
 
+def runs_named(ids: Iterable[int]) -> list[Run]:
+    """These runs in their order. Raises ``Run.DoesNotExist`` for the first that is missing, and without any."""
+    wanted = list(dict.fromkeys(ids))
+    by_id = full_runs().in_bulk(wanted)
+    if missing := [pk for pk in wanted if pk not in by_id]:
+        raise Run.DoesNotExist(f"Run {missing[0]} does not exist.")
+    if not wanted:
+        raise Run.DoesNotExist("There are no runs to export.")
+    return [by_id[pk] for pk in wanted]
+
+
 def run_list(filters: RunFilters, *, full: bool = False) -> QuerySet[Run]:
     """Runs in the order of ``filters``, those that are pinned first; ``full`` as in ``full_runs``."""
     which = listed_kinds(filters.tag)

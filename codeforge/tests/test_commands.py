@@ -86,6 +86,7 @@ benchmark experiment list
 benchmark experiment show {experiment}
 benchmark experiment export {experiment} --output {folder}/matrix.csv
 benchmark import {folder}/log.eval
+benchmark export {broken} --output {folder}/results.csv
 judge calibrate --canvas-set {canvas_set} --judge {judge} --questions 18
 judge list
 judge agreement --judge {judge}

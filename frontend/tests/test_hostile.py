@@ -92,6 +92,7 @@ NOT_READ = {
     "import-runs": "takes a form",
     "delete-pushed-run": "takes a form",
     "run-export": "see the exports",
+    "runs-export": "see the exports",
     "matrix-export": "see the exports",
     "shared": "see the share links",
 }

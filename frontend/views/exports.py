@@ -10,8 +10,9 @@ from benchmarks.models import Run
 from benchmarks.queries.judge_words import measured_metrics
 from benchmarks.queries.matrix import UnknownChoice
 from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
+from benchmarks.queries.runs import runs_named
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.runs.exports import CONTENT_TYPES, export_name, export_pieces
+from benchmarks.services.runs.exports import CONTENT_TYPES, RESULTS, export_name, export_pieces, export_results
 from frontend import drawing, params
 from frontend.run_charts import run_charts
 from frontend.views.shared import run_or_404
@@ -30,8 +31,24 @@ def export(request: HttpRequest, pk: int, form: str) -> StreamingHttpResponse:
     if form not in CONTENT_TYPES:
         raise Http404(f"The export format {form} is not available. Choose one of: {', '.join(CONTENT_TYPES)}.")
     run = run_or_404(pk)
-    headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{export_name(run, form)}"'}
+    headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{export_name([run], form)}"'}
     return streamed(run, form, headers)
+
+
+@require_safe
+def results(request: HttpRequest, form: str) -> StreamingHttpResponse:
+    """The results of the runs ``?runs=1,2`` in one file."""
+    if form not in RESULTS:
+        raise Http404(f"The export format {form} is not available. Choose one of: {', '.join(RESULTS)}.")
+    try:
+        runs = runs_named(params.whole_numbers(request.GET, "runs"))
+        pieces = export_results(runs, form)
+    except Run.DoesNotExist as missing:
+        raise Http404(str(missing)) from None
+    except NotPossible as refusal:
+        raise Http404(refusal.message) from None
+    headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{export_name(runs, form)}"'}
+    return StreamingHttpResponse(pieces, content_type=CONTENT_TYPES[form], headers=headers)
 
 
 @require_safe

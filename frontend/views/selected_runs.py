@@ -19,11 +19,12 @@ from benchmarks.services.access import Caller
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments import control as of_experiments
 from benchmarks.services.runs import control as of_runs
+from benchmarks.services.runs.exports import RESULTS
 from frontend import params
 from frontend.views.shared import require_launch, unconfirmed
 
 REFUSALS_SHOWN = 5
-_READS = ("compare", "export")
+_READS = ("compare", "export", *(f"export-{form}" for form in RESULTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,16 @@ def _export(selected: Selected) -> str:
     return f"{reverse('frontend:matrix-export', args=('csv',))}?runs={_ids(runs)}"
 
 
+def _export_results(form: str) -> Callable[[Selected], str]:
+    """The results of all runs in one file, the oldest first."""
+
+    def address(selected: Selected) -> str:
+        runs = sorted(selected.every_run, key=lambda run: run.pk)
+        return f"{reverse('frontend:runs-export', args=(form,))}?runs={_ids(runs)}"
+
+    return address
+
+
 def _rescore(selected: Selected) -> str:
     """The form for one run; for several of an earlier version, the page that rescores all runs of that version."""
     runs = selected.every_run
@@ -136,6 +147,7 @@ def _rescore(selected: Selected) -> str:
 
 
 _PAGES: dict[str, Callable[[Selected], str]] = {"compare": _compare, "export": _export, "rescore": _rescore}
+_PAGES |= {f"export-{form}": _export_results(form) for form in RESULTS}
 
 
 def _tag_run(tag: str) -> Callable[[Run, Caller], object]:

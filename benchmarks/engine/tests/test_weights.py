@@ -12,10 +12,10 @@ from benchmarks.dataset_format.dumping import dump_dataset, task_hash
 from benchmarks.dataset_format.parsing import parse_dataset
 from benchmarks.dataset_format.tests.examples import task_values
 from benchmarks.dataset_format.validation import validate_task_fields
-from benchmarks.exports.text_files import scores_pieces
 from benchmarks.presentation.sentences import headline_numbers
 from benchmarks.queries.leaderboard import by_setting, whole_runs
 from benchmarks.services.datasets.versions import spec_of
+from benchmarks.services.runs.exports import export_pieces
 from tests.support.factories import make_dataset, make_run, make_task
 from tests.support.running import Endpoint, worked
 
@@ -75,7 +75,7 @@ def test_a_run_has_a_weighted_mean_beside_its_strict_mean(endpoint: Endpoint, cl
     assert "weight 3" in client.get(f"/datasets/{dataset.slug}/tasks/{task.pk}/").content.decode()
     summary = client.get(f"/api/v1/benchmarks/runs/{run.pk}").json()["summary"]
     assert summary["exact_match"]["weighted"]["mean"] == pytest.approx(3 / 32)
-    scores = "".join(scores_pieces(run.numbers, run.parts, run.metrics, run.reported))
+    scores = b"".join(export_pieces(run, "scores.csv")).decode()
     assert "exact_match,weighted by task,,0.09375" in scores
 
 

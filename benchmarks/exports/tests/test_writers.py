@@ -24,11 +24,18 @@ from benchmarks.exports.text_files import BYTE_ORDER_MARK, csv_pieces, defused, 
 METRICS = ["exact_match", "correctness"]
 ROW = ResultRow(
     run=1,
+    model="acme/m",
+    dataset="sums",
+    dataset_version="1",
+    variant="",
+    system_prompt="Be brief.",
+    prompt_template="",
     result=2,
     position=3,
     task_id="t",
     task_name="Task",
     repeat=1,
+    seed=7,
     difficulty="easy",
     group="",
     n_shapes=None,
@@ -102,8 +109,8 @@ def test_csv_keeps_numbers_as_numbers_and_unknown_ones_empty() -> None:
     (cells,) = read_csv([replace(ROW, duration_ms=-1.5)])
     assert (float(cells["duration_ms"]), cells["cost_usd"], float(cells["judge_cost_usd"])) == (-1.5, "", 0.0)
     assert float(cells["user_cost_usd"]) == 0.25
-    assert (cells["score:exact_match"], cells["score:correctness"]) == ("1.0", "")
-    assert cells["unscored:correctness"] == "judge_error: =timeout"
+    assert (cells["score.exact_match"], cells["score.correctness"]) == ("1.0", "")
+    assert cells["unscored.correctness"] == "judge_error: =timeout"
     assert list(cells)[: len(PLAIN_FIELDS)] == list(PLAIN_FIELDS)
 
 
@@ -197,9 +204,9 @@ def test_parquet_keeps_every_value(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [row["actual_output"] for row in read[:-1]] == TEXTS
     first, last = read[0], read[-1]
     assert {name: first[name] for name in PLAIN_FIELDS} == {name: getattr(rows[0], name) for name in PLAIN_FIELDS}
-    assert (first["score:exact_match"], first["unscored:exact_match"]) == (1.0, None)
-    assert (first["score:correctness"], first["unscored:correctness"]) == (None, "judge_error: =timeout")
-    assert (json.loads(last["tool_calls"]), last["score:exact_match"]) == (
+    assert (first["score.exact_match"], first["unscored.exact_match"]) == (1.0, None)
+    assert (first["score.correctness"], first["unscored.correctness"]) == (None, "judge_error: =timeout")
+    assert (json.loads(last["tool_calls"]), last["score.exact_match"]) == (
         [{"name": "add", "arguments": {"a": 1}}],
         None,
     )

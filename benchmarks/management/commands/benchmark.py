@@ -30,6 +30,7 @@ from benchmarks.management.actions import (
     reader_of,
     request_data,
     switch,
+    writing,
 )
 from benchmarks.management.experiments import ExperimentCommand
 from benchmarks.management.resources import NUMBER
@@ -43,7 +44,7 @@ from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.comparisons import Comparisons
 from benchmarks.queries.resources.plans import Plan, Size
 from benchmarks.queries.resources.runs import RunResource
-from benchmarks.queries.runs import RunFilters, run_list
+from benchmarks.queries.runs import RunFilters, run_list, runs_named
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.queries.task_grid import MOST_RUNS
 from benchmarks.services.comparisons import read_margin
@@ -54,6 +55,7 @@ from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.runs import control
 from benchmarks.services.runs.control import edit_run
 from benchmarks.services.runs.estimate import plan_run
+from benchmarks.services.runs.exports import RESULTS, export_results
 from benchmarks.services.runs.sizing import size_run
 
 EXIT_CODES = (
@@ -205,6 +207,26 @@ class Command(RunningCommand):
     def check_contamination(self, run: int, *, as_json: bool, **options: Any) -> None:
         self.print_queued(check_contamination(find_run(run)), as_json)
         self.stderr.write(f"After it ends, {command(f'benchmark show {run}')} prints the difference.")
+
+    @action(
+        "Write the results of runs to one file.",
+        argument("runs", "RUN", "number of a run; repeatable", type=int, nargs="+"),
+        argument("--output", "FILE", f"file of the export, ending in .{', .'.join(RESULTS)}", type=Path),
+        JSON,
+    )
+    def export(self, *, runs: Sequence[int], output: Path | None, as_json: bool, **options: Any) -> None:
+        form = output.suffix.removeprefix(".") if output else ""
+        if output is None or form not in RESULTS:
+            raise NotPossible(f"Name a file with --output that ends in .{', .'.join(RESULTS)}.")
+        try:
+            pieces = export_results(runs_named(runs), form)
+        except Run.DoesNotExist as missing:
+            raise NotPossible(f"{missing} To list runs: manage.py benchmark list") from None
+        with writing(output), output.open("wb") as file:
+            for piece in pieces:
+                file.write(piece)
+        done = {"file": str(output), "bytes": output.stat().st_size}
+        self.print_either(as_json, done, f"Wrote {output}.")
 
     @action(
         "Import runs of other tools from files.",

@@ -50,6 +50,9 @@ def test_the_spreadsheet_has_every_number_of_the_api(experiment: Experiment) -> 
     assert [float(row["low"]) for row in rows] == [row["low"] for row in told]
     assert {row["rank"] for row in rows} == {"1–1", "2–2"}
     assert {row["cost_usd"] for row in rows if row["model"] == "a/small"} == {""}
+    assert [float(row["cost_usd"] or -1) for row in rows] == [
+        -1 if row["cost_usd"] is None else row["cost_usd"] for row in told
+    ]
 
 
 def test_markdown_and_latex_have_the_table_of_the_page(experiment: Experiment) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
 
 from benchmarks.exports.html_file import Head, html_pieces
 from benchmarks.exports.parquet_file import MISSING, has_parquet, parquet_pieces
@@ -19,6 +21,8 @@ from benchmarks.summary import MetricNumbers, Summary
 
 PORTION = 500
 PIECE_BYTES = 64 * 1024
+RESULTS = ("csv", "jsonl", "parquet")
+"""Forms that can hold the results of several runs."""
 CONTENT_TYPES = {
     "csv": "text/csv; charset=utf-8",
     "jsonl": "application/jsonl; charset=utf-8",
@@ -29,7 +33,6 @@ CONTENT_TYPES = {
 
 _RELATED = {
     "score": "value",
-    "run": "run_id",
     "result": "pk",
     "task_id": "task__task_id",
     "task_name": "task__name",
@@ -40,10 +43,31 @@ _RELATED = {
     "actual_output": "transcript__actual_output",
     "tool_calls": "transcript__tool_calls",
     "retrieved": "transcript__retrieved",
-    "texts_pruned_at": "run__texts_pruned_at",
 }
-_SOURCES = {name: _RELATED.get(name, name) for name in (*PLAIN_FIELDS, *LISTS)}
+_OF_RUN = frozenset(
+    {"run", "model", "dataset", "dataset_version", "variant", "system_prompt", "prompt_template"}
+    | {"seed", "texts_pruned_at"}
+)
+_SOURCES = {name: _RELATED.get(name, name) for name in (*PLAIN_FIELDS, *LISTS) if name not in _OF_RUN}
 """Field of a row → its lookup from the result."""
+
+
+def export_results(runs: Sequence[Run], form: str) -> Iterator[bytes]:
+    """The results of one or several runs in one file of a form of ``RESULTS``, in pieces; each row names its run.
+
+    Raises ``NotPossible`` before the first piece for ``parquet`` if pyarrow is not installed.
+    """
+    if form == "parquet" and not has_parquet():
+        raise NotPossible(MISSING)
+    rows = chain.from_iterable(map(result_rows, runs))
+    metrics = list(dict.fromkeys(metric for run in runs for metric in run.metrics))
+    match form:
+        case "csv":
+            return _joined(csv_pieces(rows, metrics))
+        case "jsonl":
+            return _joined(jsonl_pieces(rows))
+        case _:
+            return _joined(parquet_pieces(rows, metrics))
 
 
 def export_pieces(
@@ -54,22 +78,19 @@ def export_pieces(
     ``form`` is a key of ``CONTENT_TYPES``; ``images`` are titles and SVGs for the report, and ``judged`` says of a
     metric who judged it. Raises ``NotPossible`` before the first piece for ``parquet`` if pyarrow is not installed.
     """
-    if form == "parquet" and not has_parquet():
-        raise NotPossible(MISSING)
-    pieces: Iterator[bytes] | Iterator[str]
     match form:
         case "scores.csv":
-            pieces = scores_pieces(run.numbers, run.parts, run.all_metrics, run.reported)
-        case "csv":
-            pieces = csv_pieces(result_rows(run), run.metrics)
-        case "jsonl":
-            pieces = jsonl_pieces(result_rows(run))
-        case "parquet":
-            pieces = parquet_pieces(result_rows(run), run.metrics)
+            of_run = [run.pk, run.model, run.dataset.slug, run.version_label, run.variant]
+            return _joined(scores_pieces(of_run, run.numbers, run.parts, run.all_metrics, run.reported))
+        case "html":
+            return _joined(html_pieces(report_head(run, images, judged or {}), result_rows(run), run.metrics))
         case _:
-            pieces = html_pieces(report_head(run, images, judged or {}), result_rows(run), run.metrics)
+            return export_results([run], form)
+
+
+def _joined(pieces: Iterator[bytes] | Iterator[str]) -> Iterator[bytes]:
+    """Few large pieces instead of many small ones, because a web server sends each piece separately."""
     encoded = (piece.encode() if isinstance(piece, str) else piece for piece in pieces)
-    # Few large pieces instead of many small ones, because a web server sends each piece separately.
     return (b"".join(batch) for batch in batches(encoded, len, PIECE_BYTES))
 
 
@@ -78,8 +99,10 @@ def forms_here() -> list[str]:
     return [form for form in CONTENT_TYPES if form != "parquet" or has_parquet()]
 
 
-def export_name(run: Run, form: str) -> str:
-    return f"run-{run.pk}-{run.dataset.slug}.{form}"
+def export_name(runs: Sequence[Run], form: str) -> str:
+    if len(runs) == 1:
+        return f"run-{runs[0].pk}-{runs[0].dataset.slug}.{form}"
+    return f"runs-{runs[0].pk}-to-{runs[-1].pk}.{form}"
 
 
 def result_rows(run: Run) -> Iterator[ResultRow]:
@@ -88,6 +111,15 @@ def result_rows(run: Run) -> Iterator[ResultRow]:
     A portion starts after the last row of the previous one, so the database never counts past rows. Rows are plain
     values, because model instances form reference cycles, which accumulate until the garbage collector runs.
     """
+    of_run: dict[str, Any] = {
+        "run": run.pk,
+        "model": run.model,
+        "dataset": run.dataset.slug,
+        "dataset_version": run.version_label,
+        "variant": run.variant,
+        **{name: run.parameters.get(name) or "" for name in ("system_prompt", "prompt_template")},
+        "texts_pruned_at": run.texts_pruned_at,
+    }
     results = Result.objects.filter(run=run).order_by("position", "pk").values(*_SOURCES.values())
     position, pk = -1, -1
     while True:
@@ -97,7 +129,8 @@ def result_rows(run: Run) -> Iterator[ResultRow]:
             return
         scores = _scores([result["pk"] for result in portion])
         for result in portion:
-            fields = {name: result[source] for name, source in _SOURCES.items()}
+            fields = of_run | {name: result[source] for name, source in _SOURCES.items()}
+            fields["seed"] = run.sent_seed(fields["repeat"])
             for name in ("other_answers", "labels"):
                 fields[name] = "\n".join(fields[name] or ())
             # A pruned answer is stored as an empty text, which would read as an empty answer of the model.

@@ -6,14 +6,17 @@ import csv
 import io
 import json
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from benchmarks.models import Result, Run
 from benchmarks.services.runs import exports
+from codeforge_client.client import _flat
 from tests.support.canvas_sets import canvas_run, make_canvas_set
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run
@@ -96,7 +99,7 @@ def test_parquet_has_every_result_with_its_types(client: Client, run: Run) -> No
     assert content == client.get(f"/runs/{run.pk}/export.parquet").getvalue()
     rows = parquet.read_table(io.BytesIO(content)).to_pylist()
     assert [row["result"] for row in rows] == [line["result"] for line in lines(run)]
-    assert [row["score:exact_match"] for row in rows] == [1.0, 0.0, None, 0.5]
+    assert [row["score.exact_match"] for row in rows] == [1.0, 0.0, None, 0.5]
 
 
 def test_without_pyarrow_the_refusal_says_what_to_install(
@@ -144,3 +147,71 @@ def test_every_mean_is_exported_with_its_n_and_bounds() -> None:
         assert int(row["n"]) == numbers["n"]
     assert ("surface", "count/4") in exported
     assert ("threshold in n_shapes", "count") in exported
+
+
+@pytest.fixture
+def runs() -> list[Run]:
+    """Of two models and prompts, with metrics of which one is theirs alone."""
+    dataset = make_dataset(3)
+    asked = {"seed": 7, "system_prompt": "Be brief."}
+    first = make_scored_run(dataset, (1.0, 0.0, 0.5), model="acme/a", variant="brief", parameters=asked)
+    second = make_scored_run(dataset, (0.0, 0.0, 1.0), model="acme/b")
+    second.scores.update(metric="contains")
+    Run.objects.filter(pk=second.pk).update(metrics=["contains"])
+    return [first, second]
+
+
+def test_one_file_has_the_results_of_several_runs_and_each_row_names_its_run(
+    runs: list[Run], admin_client: Client, tmp_path: Path
+) -> None:
+    first, second = runs
+    address = f"?runs={first.pk},{second.pk}"
+    call_command("benchmark", "export", str(first.pk), str(second.pk), "--output", str(tmp_path / "a.csv"), "--json")
+    selected = {"do": "export-csv", "runs": [first.pk, second.pk]}
+    by_page = admin_client.post("/runs/selected/", selected, follow=True)
+    files = [
+        (tmp_path / "a.csv").read_bytes(),
+        b"".join(admin_client.get(f"/api/v1/benchmarks/runs/export/csv{address}")),  # type: ignore[arg-type]
+        b"".join(admin_client.get(f"/runs/export.csv{address}")),  # type: ignore[arg-type]
+    ]
+    assert files[0] == files[1] == files[2]
+    assert b"".join(by_page) == files[0]  # type: ignore[arg-type]
+    rows = list(csv.DictReader(io.StringIO(files[0].decode("utf-8-sig"))))
+    assert [(row["run"], row["model"], row["variant"], row["system_prompt"], row["seed"]) for row in rows] == [
+        *[(str(first.pk), "acme/a", "brief", "Be brief.", "7")] * 3,
+        *[(str(second.pk), "acme/b", "", "", "")] * 3,
+    ]
+    assert {(row["dataset"], row["dataset_version"]) for row in rows} == {(first.dataset.slug, "1")}
+    assert [(row["score.exact_match"], row["score.contains"]) for row in rows] == [
+        *[("1.0", ""), ("0.0", ""), ("0.5", "")],
+        *[("", "0.0"), ("", "0.0"), ("", "1.0")],
+    ]
+
+
+def test_columns_of_scores_have_one_name_in_every_file_and_data_frame(runs: list[Run], tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frames = {}
+    for form, read in (("csv", pandas.read_csv), ("jsonl", pandas.read_json), ("parquet", pandas.read_parquet)):
+        (path := tmp_path / f"a.{form}").write_bytes(b"".join(exports.export_results(runs, form)))
+        frames[form] = read(path, lines=True) if form == "jsonl" else read(path)
+        assert frames[form]["score.exact_match"].dropna().tolist() == [1.0, 0.0, 0.5], form
+        assert frames[form]["seed"].dropna().tolist() == [7, 7, 7], form
+    assert str(pandas.read_parquet(tmp_path / "a.parquet", dtype_backend="pyarrow")["seed"].dtype) == "int64[pyarrow]"
+    flat = pandas.DataFrame([_flat(line) for line in map(json.loads, (tmp_path / "a.jsonl").read_text().splitlines())])
+    assert flat["score.contains"].dropna().tolist() == [0.0, 0.0, 1.0]
+
+
+def test_an_export_of_runs_that_are_missing_says_which(runs: list[Run], admin_client: Client, tmp_path: Path) -> None:
+    answer = admin_client.get(f"/api/v1/benchmarks/runs/export/csv?runs={runs[0].pk},999")
+    assert (answer.status_code, answer.json()["runs"]) == (400, ["Run 999 does not exist."])
+    for query in ("", "?runs=", "?runs=a,b"):
+        assert admin_client.get(f"/api/v1/benchmarks/runs/export/csv{query}").status_code == 400, query
+    assert admin_client.get("/runs/export.csv?runs=999").status_code == 404
+    assert admin_client.get(f"/runs/export.exe?runs={runs[0].pk}").status_code == 404
+    for arguments, message in (
+        (["999", "--output", str(tmp_path / "a.csv")], "Run 999 does not exist. To list runs"),
+        ([str(runs[0].pk), "--output", str(tmp_path / "a.exe")], r"ends in \.csv, \.jsonl, \.parquet"),
+    ):
+        with pytest.raises(CommandError, match=message):
+            call_command("benchmark", "export", *arguments)

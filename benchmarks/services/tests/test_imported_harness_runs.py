@@ -130,7 +130,8 @@ def test_measures_of_a_corpus_and_means_of_groups_are_numbers_of_the_run() -> No
     row = json_of(RunResource.of(run, Reader("", "", sees_reviewers=False)))
     assert row["reported"] == run.reported
     lines = b"".join(export_pieces(run, "scores.csv")).decode().splitlines()
-    assert f"lm-eval:bleu,reported,,{run.reported['lm-eval:bleu']},,,,,,," in lines
+    bleu = f"lm-eval:bleu,reported,,{run.reported['lm-eval:bleu']},,,,,,,"
+    assert f"{run.pk},acme/group,lm-eval-greetings,1,,{bleu}" in lines
     page = " ".join(Client().get(f"/runs/{run.pk}/").content.decode().split())
     assert "reports for the whole run: bleu (lm-evaluation-harness) 40.610, chrf" in page
     notes = [sentence for each in taken.values() for sentence in each.unused if sentence.startswith("Not imported")]

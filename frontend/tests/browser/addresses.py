@@ -249,6 +249,7 @@ NO_PAGES = {
     "leaderboard-chart": "an image",
     "whole-text": "plain text",
     "run-export": "a file",
+    "runs-export": "a file",
     "matrix-export": "a file",
     "dismiss-score-drop": "accepts a form and goes to the overview",
     "save-view": "accepts a form and goes to the runs",
