@@ -28,7 +28,7 @@ class ReviewForm(ProblemForm):
     """A new review queue. ``initial`` may name runs, an experiment, whose runs are filled in, or a preference run."""
 
     name = forms.CharField(label="Title", max_length=200, widget=forms.TextInput({"autocomplete": "off"}))
-    metric = forms.ChoiceField(help_text="People label on its scale")
+    metric = forms.ChoiceField()
     runs = forms.TypedMultipleChoiceField(required=False, coerce=int, widget=forms.CheckboxSelectMultiple)
     experiment = forms.TypedChoiceField(
         required=False, coerce=int, empty_value=None, help_text="All of its runs, in place of the runs above"
@@ -43,7 +43,7 @@ class ReviewForm(ProblemForm):
     method = forms.ChoiceField(label="Sampling", choices=list(SAMPLING.items()))
     by = forms.ChoiceField(label="Groups", choices=list(STRATUM.items()), help_text="For equal numbers from each group")
     size = forms.IntegerField(label="Sample size", initial=100)
-    overlap = forms.IntegerField(label="Labeled twice", initial=20, help_text="To measure agreement")
+    overlap = forms.IntegerField(label="Labeled twice", initial=20, help_text="To measure agreement between people")
     seed = forms.IntegerField(initial=0, help_text="The same seed draws the same answers")
     outcome = forms.ChoiceField(required=False)
     difficulty = forms.CharField(required=False, max_length=6)
@@ -58,8 +58,8 @@ class ReviewForm(ProblemForm):
     folds_empty = True
     fieldsets: Any = (
         (None, {"fields": ("name", "metric")}),
-        ("Answers", {"fields": ("size", "overlap")}),
-        ("Sampling", {"fields": ("method", "by", "seed", "blind")}),
+        ("Answers", {"fields": ("size", "overlap", "blind")}),
+        ("Sampling", {"fields": ("method", "by", "seed")}),
         ("Instructions", {"fields": ("description",)}),
         ("Other sources and filters", {"fields": ("experiment", "preference", "outcome", "difficulty", "group")}),
     )

@@ -22,6 +22,7 @@ class WebhookForm(ProblemForm):
     url = forms.CharField(
         label="URL",
         max_length=2_000,
+        help_text="Receives a signed POST request for each event",
         widget=forms.TextInput({"autocomplete": "off", "spellcheck": "false", "inputmode": "url"}),
     )
     events = forms.MultipleChoiceField(

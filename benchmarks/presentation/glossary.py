@@ -117,6 +117,11 @@ GLOSSARY = {
         "Guess rate",
         "The score of the best rule that answers without the canvas, or of choosing an option at random.",
     ),
+    "without_canvas": Entry(
+        "Without the canvas",
+        "The score of the best rule that does not see the canvas, learned on other canvases: a constant answer, one by "
+        "the words of the question, or one by a sentence of the task class. baseline/blind answers by these rules.",
+    ),
     "threshold": Entry(
         "50% threshold",
         "The number of shapes at which the score is halfway between guessing and perfect, read from a fitted curve.",

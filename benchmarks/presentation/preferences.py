@@ -35,8 +35,7 @@ def verdict(names: Sequence[str], numbers: Preferences, who: str = "The judge") 
         bounds = interval(wins.low, wins.high, percent)
         return f"{first[0]} is preferred{by}: it wins {percent(wins.mean)} of its comparisons ({bounds})."
     if len(first) == len(names):
-        prefers = "prefer" if who == PEOPLE else "prefers"
-        return f"{who} {prefers} none of them: no difference in strength is significant."
+        return f"No significant preference{by}."
     return f"{', '.join(first[:-1])} and {first[-1]} share the first rank{by}: they are not significantly different."
 
 

@@ -623,12 +623,21 @@ def test_a_canvas_shows_its_questions_by_the_latest_run_of_each_model_in_one_way
     assert f"/runs/{newer.pk}/results/" not in few
 
 
+def test_the_files_of_canvases_say_where_they_come_from_and_how_to_export_them(client: Client) -> None:
+    canvas_set = generate_canvas_set({"shapes": "3", "count": 2, "seed": 3})
+    html = page(client, f"/datasets/{canvas_set.dataset.slug}/files/")
+    assert f"seed {canvas_set.seed}" in html
+    assert f'value="python manage.py canvases export {canvas_set.slug} exported"' in html
+
+
 def test_the_audit_shows_what_is_reached_without_the_canvas(client: Client) -> None:
     canvas_set = generate_canvas_set({"shapes": "8-9", "count": 40, "seed": 3})
     assert "Reached without the canvas" not in page(client, f"/canvases/{canvas_set.slug}/audit/")
     audit_set(canvas_set.pk)
     canvas_set.refresh_from_db()
     html = page(client, f"/canvases/{canvas_set.slug}/audit/")
+    asked = sum(audit["asked"] for audit in canvas_set.audit["tasks"].values())
+    assert f"A second solver confirms all {asked} reference answers." in html
     table = html.partition("<h2>Reached without the canvas</h2>")[2].partition("</table>")[0]
     assert re.findall(r"<th scope=\"col\" class=\"num\">([^<]*)</th>", table) == [
         "Questions",

@@ -235,7 +235,7 @@ def test_people_choose_between_hostile_answers_without_a_judge(endpoint: Endpoin
     assert len(re.findall(r'class="nowrap">loop/(?:a|bbb) 1<', shown)) == 4
     assert "1 to 4 of 4" in shown
     shown = text_of(client, f"/preferences/{run.pk}/")
-    assert "People prefer none of them" in shown
+    assert "No significant preference by people" in shown
     assert "Strengths by people" in shown
     concluded = text_of(client, review).partition("Conclusion")[2]
     assert "People prefer none of them" in concluded

@@ -28,6 +28,7 @@ from benchmarks.queries.tables.canvas_sets import (
     FAULTS,
     answer_tables,
     audit_rows,
+    audit_said,
     blind_table,
     class_rows,
 )
@@ -209,6 +210,7 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "set": canvas_set,
         "audit": canvas_set.audit,
+        "said": audit_said(audit_rows(canvas_set), blind),
         "classes": AUDIT.of(audit_rows(canvas_set)),
         "blind": blind_table(shapes).of(blind),
         "faults": FAULTS.of(canvas_set.audit.get("faults", ())),

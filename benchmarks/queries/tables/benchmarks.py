@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.text import slugify
+
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import Dataset
 from benchmarks.presentation.cells import Cell, Group, Link, Mean, Moment, Part, Strip, Strong, Words, soft
@@ -9,6 +11,7 @@ from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import interval, plural, score
 from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.presentation.tables import Column, Table
+from benchmarks.presentation.texts import cut
 from benchmarks.queries.benchmarks import Benchmark
 
 _TASKS = {Dataset.Kind.CANVAS: "question"}
@@ -17,7 +20,9 @@ _TASKS = {Dataset.Kind.CANVAS: "question"}
 
 def _name(row: Benchmark) -> Cell:
     dataset = row.dataset
-    known = [dataset.name, plural(dataset.current_version.task_count, _TASKS.get(dataset.kind, "task"))]
+    # A name that the slug repeats would say nothing new.
+    known = [] if slugify(dataset.name) == dataset.slug else [cut(dataset.name, 80)]
+    known += [plural(dataset.current_version.task_count, _TASKS.get(dataset.kind, "task"))]
     if row.standing:
         known += [row.judged or metric_title(row.standing.metric), f"v{row.standing.version_label}"]
         known += [row.standing.setting] if row.standing.setting else []

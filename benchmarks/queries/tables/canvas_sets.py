@@ -133,6 +133,30 @@ FAULTS = Table[Mapping[str, Any]](
 )
 
 
+@dataclass(frozen=True, slots=True)
+class AuditSaid:
+    """What an audit found: about the reference answers, and the most that is reached without the canvas, or ""."""
+
+    references: str
+    guesses: str
+    needs_caution: bool
+
+
+def audit_said(rows: Sequence[AuditRow], blind: Sequence[Mapping[str, Any]]) -> AuditSaid:
+    asked = sum(row.numbers.get("asked") or 0 for row in rows)
+    agrees = sum(row.numbers.get("agrees") or 0 for row in rows)
+    if agrees == asked:
+        references = f"A second solver confirms all {number(asked)} reference answers."
+    else:
+        references = f"A second solver confirms {number(agrees)} of {number(asked)} reference answers."
+    reached = [row for row in blind if row["score"] is not None]
+    best = max(reached, key=lambda row: row["score"], default=None)
+    guesses = (
+        best and f"Without the canvas, rules reach at most {score(best['score'])}, on {sentence_case(best['name'])}."
+    )
+    return AuditSaid(references, guesses or "", agrees < asked)
+
+
 def blind_table(shapes: Sequence[int]) -> Table[Mapping[str, Any]]:
     """What is reached without the canvas, with a column for each number of shapes; of rows of ``blind_scores``."""
 

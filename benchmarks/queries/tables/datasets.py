@@ -16,7 +16,7 @@ from benchmarks.presentation.tables import Column, Table
 from benchmarks.presentation.texts import cut
 
 KIND = {"canvas": "Canvas set", "yaml": "YAML"}
-NEVER = Words("Never", "soft")
+NEVER = Words("No run yet", "soft")
 
 
 def _file(dataset: Dataset) -> DatasetFile | None:
@@ -27,8 +27,8 @@ def _name(dataset: Dataset) -> Cell:
     file = _file(dataset)
     marks = ["Edited here"] if dataset.edited_here else []
     marks += [f"File: {file.get_state_display()}"] if file and file.state != DatasetFile.State.GOOD else []
-    link = Link(dataset.slug, "dataset", (dataset.slug,))
-    return [link, Words(dataset.name, "soft"), *map(tag, marks)]
+    link = Link(dataset.slug, "dataset", (dataset.slug,), look="row-link anywhere")
+    return [link, Group([Words(cut(dataset.name, 100), "soft small"), *map(tag, marks)], block=True)]
 
 
 def _tasks(dataset: Dataset) -> Cell:
@@ -43,7 +43,10 @@ def _latest(dataset: Any) -> Cell:
 
 
 def _launch(dataset: Dataset) -> Cell:
-    return Link("New run", "launch", query={"dataset": dataset.slug}) if dataset.current_version_id else ""
+    if not dataset.current_version_id:
+        return ""
+    slug = dataset.slug
+    return Link("Run", "launch", query={"dataset": slug}, look="button", name=f"Start run on {slug}")
 
 
 DATASETS = Table[Any](
@@ -56,10 +59,11 @@ DATASETS = Table[Any](
         Column("Runs", lambda row: Link(number(row.run_count or 0), "runs", query={"dataset": row.slug}), "number"),
         Column("Latest run", _latest, look="anywhere"),
         Column("Status", lambda row: run_state(row.last_run_status) if row.last_run_id else ""),
-        Column("Queued", lambda row: Moment(row.last_run_at) if row.last_run_id else "", look="nowrap"),
+        Column("Queued", lambda row: Moment(row.last_run_at) if row.last_run_id else "", look="soft nowrap wide-only"),
         Column("File", lambda row: file.path if (file := _file(row)) else "", only="text"),
-        Column("New run", _launch, "number", hidden_head=True, only="page", given="may_launch"),
+        Column("Start", _launch, "number", hidden_head=True, only="page", given="may_launch"),
     ],
+    look="leads",
 )
 """Of rows of ``dataset_list``."""
 

@@ -67,6 +67,13 @@ def _result(run: Run) -> Cell:
     return verdict([each["name"] for each in candidates_of(run)], numbers) if numbers else MISSING
 
 
+def _preference(run: Run) -> Cell:
+    between = " or ".join(each["name"] for each in candidates_of(run)[:3])
+    about = f"{between} · {(run.preference or {})['dataset']} · by {run.judge_model or PEOPLE}"
+    link = Link(f"Preference run {run.pk}", "preference", (run.pk,), look="row-link anywhere")
+    return [link, Group([Words(about, "soft small anywhere")], block=True)]
+
+
 def _cost(run: Run) -> Cell:
     return money(run.judge_cost_usd)
 
@@ -90,18 +97,20 @@ CALIBRATIONS = Table[Run](
 PREFERENCES = Table[Run](
     "Preference runs, newest first",
     [
-        Column("Preference run", lambda run: Link(f"Preference run {run.pk}", "preference", (run.pk,)), look="nowrap"),
-        Column("Chosen by", lambda run: run.judge_model or PEOPLE, "name"),
-        Column("Dataset", lambda run: (run.preference or {})["dataset"]),
+        Column("Preference run", _preference, "name", only="page"),
+        Column("Preference run", lambda run: f"Preference run {run.pk}", only="text"),
+        Column("Chosen by", lambda run: run.judge_model or PEOPLE, only="text"),
+        Column("Dataset", lambda run: (run.preference or {})["dataset"], only="text"),
+        Column("Result", _result, look="finding"),
         Column("Status", lambda run: run_state(run.status, run.errors)),
-        Column("Result", _result),
         Column(
             "Judgements", lambda run: f"{number(run.done)} of {number(judgements_to_make(run))}", "number", "nowrap"
         ),
         Column("Cost", _cost, "number"),
-        Column("Queued", lambda run: Moment(run.created_at), look="nowrap"),
+        Column("Queued", lambda run: Moment(run.created_at), look="soft nowrap"),
     ],
     region=True,
+    look="leads",
 )
 
 

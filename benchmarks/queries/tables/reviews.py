@@ -41,6 +41,9 @@ def _given(items: list[ReviewItem]) -> tuple[int, int]:
     return given, sum(item.wanted for item in items)
 
 
+_LEAD = "row-link anywhere"
+
+
 def _left(row: ReviewRow) -> Cell:
     return MISSING if row.queue.closed_at else row.own.left
 
@@ -49,7 +52,7 @@ REVIEWS = Table[ReviewRow](
     "Reviews, open ones first",
     [
         Column("ID", lambda row: str(row.queue.pk), "number", only="text"),
-        Column("Review", lambda row: Link(row.queue.name, "review", (row.queue.pk,)), "name", "anywhere"),
+        Column("Review", lambda row: Link(row.queue.name, "review", (row.queue.pk,), look=_LEAD), "name"),
         Column("Metric", lambda row: metric_title(row.queue.metric)),
         Column("Status", lambda row: row.status),
         Column("Labels", lambda row: f"{number(row.given)} of {number(row.wanted)}", "number"),
@@ -58,6 +61,7 @@ REVIEWS = Table[ReviewRow](
         Column("Created", lambda row: Moment(row.queue.created_at), look="nowrap"),
     ],
     region=True,
+    look="leads",
 )
 
 
