@@ -81,6 +81,7 @@ def run(*arguments: str, slim: Path | None = None) -> str:
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
+    assert "failed to import" not in done.stderr, "DeepEval warns of a package that is left out"
     return done.stdout
 
 
