@@ -158,8 +158,9 @@ def with_judge(walk: Walk) -> None:
         walk.tick(f"scripted/{model}", "#sheet")
     for dataset in ("reasoning", "tool-use-basic"):
         walk.tick(dataset, "#sheet #benchmark-options")
-    walk.click("Change the metrics of rag-faithfulness", "button", "#sheet")
-    walk.tick("Faithfulness", "#sheet #metrics-of-rag-faithfulness")
+    walk.click("Change the metrics of reasoning", "button", "#sheet")
+    walk.page.locator("#metrics-of-reasoning input[value=correctness]").check()  # the one that the judge can score
+    walk.clicks += 1
     walk.see("to the judge", "#sheet")
     walk.click("Start 12 runs", "button", "#sheet")
     walk.page.locator("#board .is-completed").first.wait_for(timeout=4 * END_MS)
