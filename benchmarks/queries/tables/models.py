@@ -80,7 +80,9 @@ MODELS_USED = Table[ModelUse](
         Column("Model", _name, "name"),
         Column("Status", _status, look="nowrap wide-only"),
         Column("Scores, 0 to 1", _scores, only="page", look="nowrap wide-only"),
-        Column("Rank", lambda row: MISSING if row.rank is None else number(row.rank), "number", info="rank"),
+        Column(
+            "Overall rank", lambda row: MISSING if row.rank is None else number(row.rank), "number", info="mean_rank"
+        ),
         Column("Runs", _runs, "number", look="wide-only"),
         Column("$ per 1M in / out", _price, "number", look="wide-only"),
         Column("Can", _can, look="wide-only"),
