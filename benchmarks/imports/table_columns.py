@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import re
@@ -73,6 +74,9 @@ KNOWN: dict[str, tuple[str, ...]] = {
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 CHOICE_COLUMNS = ("{}", "choice_{}", "option_{}", "op{}")
 """Names of columns with one choice each, by lower-case letter."""
+_INDEX = re.compile(r"__index_level_\d+__")
+"""The column in which pandas stores an index."""
+_LONGEST_LIST = 10_000
 _SYNONYMS = {"expected_output": "expected", "picture": "image", "tags": "tag", "not used": UNUSED}
 _PICTURE_NAMES = re.compile(r"(image|picture|photo|figure|img)s?(_?(url|path|file|\d+))?", re.IGNORECASE)
 _EMPTY: tuple[object, ...] = (None, "", [], {})
@@ -250,7 +254,9 @@ class _Guess:
         """What a column is that neither asks nor answers."""
         values = self.values[name]
         is_image = bool(values) and all(is_picture(each, named=bool(_PICTURE_NAMES.fullmatch(name))) for each in values)
-        note = self._why_not(values, is_image=is_image) if name.strip() else "it has no name"
+        nameless = "" if name.strip() else "it has no name"
+        nameless = "it is the index of a data frame" if _INDEX.fullmatch(name) else nameless
+        note = nameless or self._why_not(values, is_image=is_image)
         field = UNUSED if note else "image" if is_image else self._label(name.lower(), values)
         if not note and field == "metadata" and (faults := list(filter(None, map(metadata_fault, values)))):
             count = "" if len(faults) == len(values) else f" in {len(faults):,} of {len(values):,} rows"
@@ -311,9 +317,21 @@ def metadata_fault(value: object) -> str:
     return fault
 
 
+def tags_of(value: object) -> Any:
+    """A cell of tags as JSON has it; a list that was written as text, as CSV files of Python have it, is a list."""
+    cell = plain(value)
+    if not isinstance(cell, str) or not cell.startswith("[") or len(cell) > _LONGEST_LIST:
+        return cell
+    try:
+        items = ast.literal_eval(cell)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return cell
+    return items if isinstance(items, list) else cell
+
+
 def tag_fault(value: object) -> str:
     """Why a cell can be no tag or list of tags, nothing if it can."""
-    items = plain(value)
+    items = tags_of(value)
     for item in items if isinstance(items, list) else [items]:
         if isinstance(item, dict | list) or (fault := metadata_fault(item)):
             return "lists or objects" if isinstance(item, dict | list) else fault

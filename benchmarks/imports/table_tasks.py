@@ -18,7 +18,7 @@ from benchmarks.dataset_format.validation import check_dataset
 from benchmarks.imports.parts import shown
 from benchmarks.imports.pictures import Pictures
 from benchmarks.imports.runs import ImportProblem
-from benchmarks.imports.table_columns import LETTERS, Columns, columns_of, metadata_fault, plain, tag_fault
+from benchmarks.imports.table_columns import LETTERS, Columns, columns_of, metadata_fault, plain, tag_fault, tags_of
 from benchmarks.imports.tables import Row
 from benchmarks.imports.tool_rows import asked, conversation
 from benchmarks.providers.clean_text import storable
@@ -202,7 +202,7 @@ def _labels(cells: Mapping[str, object], columns: Columns) -> dict[str, Any]:
             raise ImportProblem(f"column {quoted(name)}: metadata cannot be {fault}. Leave the column out")
         metadata[columns.keys[name]] = value
     for name in columns.of("tag"):
-        for item in filter(None, map(plain, _items(cells.get(name)))):
+        for item in filter(None, map(plain, _items(tags_of(cells.get(name))))):
             if fault := tag_fault(item):
                 raise ImportProblem(f"column {quoted(name)}: tags cannot be {fault}. Leave the column out")
             tags.append(item if isinstance(item, str) else json.dumps(item))
