@@ -28,6 +28,7 @@ $(VENV)/installed: requirements-slim.txt requirements-uv.txt
 	@# What a new environment has that nothing needs: setuptools of Python 3.11, and bytecode of pip.
 	@$(BIN)/python -m pip uninstall --quiet --yes setuptools 2>/dev/null || true
 	@find $(VENV) -path '*/site-packages/pip/*' -name '*.pyc' -delete
+	@$(BIN)/python -m benchmarks.left_out
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt requirements-text.txt

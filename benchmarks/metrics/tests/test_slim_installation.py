@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
+from benchmarks.left_out import drop_requirements, excluded
+
 ROOT = Path(__file__).parents[3]
 JUDGED = {"correctness": 1, "faithfulness": 3, "answer_relevancy": 2, "contextual_precision": 1}
 """Metric → requests to the judge for one answer."""
@@ -102,6 +104,18 @@ def test_the_application_starts_without_the_packages_left_out(slim: Path) -> Non
     found = set(run("-c", importable, slim=slim).split())
     assert "deepeval" in found
     assert found & excluded == set()
+
+
+def test_pip_does_not_miss_what_is_left_out(tmp_path: Path) -> None:
+    about = tmp_path / "judge-1.0.dist-info"
+    about.mkdir()
+    (about / "RECORD").write_text("judge-1.0.dist-info/METADATA,,\n")
+    head = "Metadata-Version: 2.1\nName: judge\nVersion: 1.0\n"
+    needs = "Requires-Dist: Opentelemetry_API (>=1.24.0,<2.0.0)\nRequires-Dist: pydantic (>=2)\n"
+    (about / "METADATA").write_text(f"{head}{needs}\nRequires grpcio.\n")
+    assert drop_requirements(excluded(), [str(tmp_path)]) == ["judge"]
+    assert (about / "METADATA").read_text() == f"{head}Requires-Dist: pydantic (>=2)\n\nRequires grpcio.\n"
+    assert drop_requirements(excluded(), [str(tmp_path)]) == []
 
 
 def test_both_files_pin_the_same_versions() -> None:
