@@ -314,7 +314,7 @@ STORAGES = {
 }
 
 REST_FRAMEWORK = {
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "benchmarks.api.schema.Schema",
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "benchmarks.api.access.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
@@ -350,6 +350,10 @@ SPECTACULAR_SETTINGS = {
         "ProviderStatusEnum": "benchmarks.presentation.providers.STATUSES",
     },
     "PREPROCESSING_HOOKS": ["benchmarks.api.urls.without_trailing_slashes"],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "benchmarks.api.schema.with_refusals",
+    ],
 }
 
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"

@@ -12,7 +12,7 @@ from benchmarks.api import filters
 from benchmarks.api.access import ReadOrEdit
 from benchmarks.api.pagination import Pages
 from benchmarks.api.parameters import KnownParameters
-from benchmarks.api.resources import NOT_NOW, REFUSED, ResourceViewSet, created, serializer_of
+from benchmarks.api.resources import NOT_NOW, ResourceViewSet, created, serializer_of
 from benchmarks.queries.canvas_sets import canvas_sets, canvases_of
 from benchmarks.queries.resources.canvas_sets import CanvasResource, CanvasSetDetail, CanvasSetResource
 from benchmarks.services.canvas_sets.control import CanvasSetRequest, delete_canvas_set, request_canvas_set
@@ -40,7 +40,7 @@ class CanvasSetViewSet(ResourceViewSet[CanvasSet]):
         queryset = super().get_queryset()
         return queryset if self.action == "retrieve" else queryset.defer("audit")
 
-    @extend_schema(request=CanvasSetRequest, responses={202: serializer_of(CanvasSetResource), 400: REFUSED})
+    @extend_schema(request=CanvasSetRequest, responses={202: serializer_of(CanvasSetResource)})
     def create(self, request: Request) -> Response:
         """Generate a set, or extend one. A job does it; until it is done, ``count`` is below ``wanted``."""
         slug = request_canvas_set(request.data, request.user).slug

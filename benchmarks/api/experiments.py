@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from benchmarks.api.resources import NOT_NOW, REFUSED, ResourceViewSet, answer, created, reader_of, serializer_of
+from benchmarks.api.resources import NOT_NOW, ResourceViewSet, answer, created, reader_of, serializer_of
 from benchmarks.api.serializers import BudgetSerializer
 from benchmarks.api.views import file_of
 from benchmarks.models import Experiment, Outcome, Run
@@ -106,14 +106,14 @@ class ExperimentViewSet(ResourceViewSet[Experiment]):
             raise InvalidRequest({"variants": [f"Choose {reads.EACH} or {reads.AVERAGE}."]})
         return Response(json_of(ExperimentDetail.of(experiment, reader_of(request), variants=variants, **chosen)))
 
-    @extend_schema(request=ExperimentRequest, responses={201: serializer_of(Started), 400: REFUSED})
+    @extend_schema(request=ExperimentRequest, responses={201: serializer_of(Started)})
     def create(self, request: Request) -> Response:
         """Start all runs of an experiment, or none."""
         estimate = ExperimentPlan.of(plan_experiment(request.data), reader_of(request))
         experiment = start_experiment(request.data, request.user)
         return created(request, f"experiments/{experiment.pk}", Started, experiment, estimate=estimate)
 
-    @extend_schema(request=control.ExperimentEdit, responses={200: serializer_of(ExperimentResource), 400: REFUSED})
+    @extend_schema(request=control.ExperimentEdit, responses={200: serializer_of(ExperimentResource)})
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change the name, the description or the tags."""
         experiment = self.get_object()
@@ -126,13 +126,13 @@ class ExperimentViewSet(ResourceViewSet[Experiment]):
         control.delete_experiment(self.get_object(), request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(request=ExperimentRequest, responses={200: serializer_of(ExperimentPlan), 400: REFUSED})
+    @extend_schema(request=ExperimentRequest, responses={200: serializer_of(ExperimentPlan)})
     @action(detail=False, methods=["post"])
     def plan(self, request: Request) -> Response:
         """Estimate an experiment without starting it."""
         return answer(request, ExperimentPlan, plan_experiment(request.data))
 
-    @extend_schema(parameters=[TaskQuery], responses={200: serializer_of(TaskPageResource), 400: REFUSED})
+    @extend_schema(parameters=[TaskQuery], responses={200: serializer_of(TaskPageResource)})
     @action(detail=True, methods=["get"], filter_backends=[], pagination_class=None)
     def tasks(self, request: Request, pk: str) -> Response:
         """The tasks of one dataset, each with the outcome, score and answer of up to 12 runs."""
@@ -180,7 +180,7 @@ class ExperimentViewSet(ResourceViewSet[Experiment]):
         control.raise_budget(self.get_object(), budget.validated_data["budget_usd"], request.user)
         return answer(request, ExperimentResource, self.get_object())
 
-    @extend_schema(request=ModelSerializer, responses={200: RunsSerializer, 400: REFUSED})
+    @extend_schema(request=ModelSerializer, responses={200: RunsSerializer})
     @action(detail=True, methods=["post"])
     def models(self, request: Request, pk: str) -> Response:
         """Add a model: its runs use the dataset versions of the others."""
@@ -221,7 +221,6 @@ class RunsExport(APIView):
             (200, "text/csv"): OpenApiTypes.STR,
             (200, "application/jsonl"): OpenApiTypes.STR,
             (200, CONTENT_TYPES["parquet"]): OpenApiTypes.BINARY,
-            400: REFUSED,
             409: NOT_NOW,
         },
     )
@@ -243,7 +242,6 @@ class MatrixExport(APIView):
             (200, "text/markdown"): OpenApiTypes.STR,
             (200, "application/x-tex"): OpenApiTypes.STR,
             (200, "image/png"): OpenApiTypes.BINARY,
-            400: REFUSED,
         },
     )
     def get(self, request: Request, form: str) -> HttpResponse:

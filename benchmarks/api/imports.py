@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 
 from benchmarks.api.access import ReadOrEdit
 from benchmarks.api.parameters import KnownParameters
-from benchmarks.api.resources import NOT_NOW, REFUSED, ResourceViewSet, answer, created, reader_of, serializer_of
+from benchmarks.api.resources import NOT_NOW, ResourceViewSet, answer, created, reader_of, serializer_of
 from benchmarks.forms.dataset_files import DatasetFileForm, UploadForm
 from benchmarks.forms.datasets import ProblemForm
 from benchmarks.forms.imports import MOST_BYTES, PresetForm, RunImportForm, TableForm
@@ -61,7 +61,7 @@ class PushedRunViewSet(ResourceViewSet[PushedRun]):
     @extend_schema(
         request=PushRequest,
         parameters=[OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER)],
-        responses={201: serializer_of(PushedRunResource), 400: REFUSED, 409: NOT_NOW},
+        responses={201: serializer_of(PushedRunResource), 409: NOT_NOW},
     )
     def create(self, request: Request) -> Response:
         """Open a run that receives results. The same request with the same ``Idempotency-Key`` returns the same one."""
@@ -74,7 +74,7 @@ class PushedRunViewSet(ResourceViewSet[PushedRun]):
         delete_push(self.get_object(), request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(request=BatchRequest, responses={200: serializer_of(ReceivedResource), 400: REFUSED, 409: NOT_NOW})
+    @extend_schema(request=BatchRequest, responses={200: serializer_of(ReceivedResource), 409: NOT_NOW})
     @action(detail=True, methods=["post"])
     def results(self, request: Request, pk: str) -> Response:
         """Add a batch of results, all or none. Results with a key that was received before are not stored again."""
@@ -86,7 +86,7 @@ class PushedRunViewSet(ResourceViewSet[PushedRun]):
         """The keys of the results that were received; none once the run is closed."""
         return answer(request, ReceivedKeys, self.get_object())
 
-    @extend_schema(request=CloseRequest, responses={200: serializer_of(RunResource), 400: REFUSED, 409: NOT_NOW})
+    @extend_schema(request=CloseRequest, responses={200: serializer_of(RunResource), 409: NOT_NOW})
     @action(detail=True, methods=["post"])
     def close(self, request: Request, pk: str) -> Response:
         """Check the number of results and the means, and complete the run."""
@@ -118,7 +118,7 @@ class ImportFile(APIView):
 
     @extend_schema(
         request={"multipart/form-data": ImportRequest},
-        responses={200: serializer_of(ImportedRunResource)(many=True), 400: REFUSED},
+        responses={200: serializer_of(ImportedRunResource)(many=True)},
     )
     def post(self, request: Request) -> Response:
         """Import the runs in a file of another tool, all or none."""
@@ -166,7 +166,7 @@ class ImportDataset(APIView):
 
     @extend_schema(
         request={"multipart/form-data": DatasetImportRequest},
-        responses={201: serializer_of(DatasetResource), 400: REFUSED},
+        responses={201: serializer_of(DatasetResource)},
     )
     def post(self, request: Request) -> Response:
         """Import a dataset: a file of this format or of another tool, or a public benchmark by its preset."""

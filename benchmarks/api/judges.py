@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from benchmarks.api import filters
-from benchmarks.api.resources import NOT_NOW, REFUSED, ResourceViewSet, answer, created, serializer_of
+from benchmarks.api.resources import NOT_NOW, ResourceViewSet, answer, created, serializer_of
 from benchmarks.models import Run
 from benchmarks.queries.judge_agreement import judge_agreement
 from benchmarks.queries.judges import calibrations
@@ -71,7 +71,7 @@ class CalibrationViewSet(JudgingViewSet):
     filterset_class = filters.CalibrationFilter
     runs = staticmethod(calibrations)
 
-    @extend_schema(request=CalibrationRequest, responses={201: CalibrationSerializer, 400: REFUSED})
+    @extend_schema(request=CalibrationRequest, responses={201: CalibrationSerializer})
     def create(self, request: Request) -> Response:
         """Calibrate a judge on answers with known truth. The calibration is queued for a worker."""
         run = services.start_calibration(request.data, request.user)
@@ -88,7 +88,7 @@ class AgreementQuery(serializers.Serializer[Any]):
 class JudgeAgreementView(APIView):
     """How well a judge agrees with people, and means corrected by their labels."""
 
-    @extend_schema(parameters=[AgreementQuery], responses={200: serializer_of(JudgeAgreementResource), 400: REFUSED})
+    @extend_schema(parameters=[AgreementQuery], responses={200: serializer_of(JudgeAgreementResource), 404: None})
     def get(self, request: Request) -> Response:
         """Only labels of random reviews count. 404 if no such review was drawn from answers of this judge."""
         query = AgreementQuery(data=request.query_params)

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from benchmarks.api.resources import REFUSED, answer, reader_of, serializer_of
+from benchmarks.api.resources import answer, reader_of, serializer_of
 from benchmarks.queries.history import histories, latest_runs
 from benchmarks.queries.overall_leaderboard import overall_leaderboard
 from benchmarks.queries.resources.base import json_of
@@ -31,7 +31,7 @@ class OverallLeaderboard(APIView):
                 description="Slugs, separated by commas; by default all, or the most that two models share",
             )
         ],
-        responses={200: serializer_of(OverallResource), 400: REFUSED},
+        responses={200: serializer_of(OverallResource)},
     )
     def get(self, request: Request) -> Response:
         board = overall_leaderboard(list(filter(None, request.query_params.get("datasets", "").split(","))))
@@ -52,7 +52,7 @@ class HistoryList(APIView):
     @extend_schema(
         operation_id="history_list",
         parameters=[HistoryQuery],
-        responses={200: serializer_of(HistoryResource)(many=True), 400: REFUSED},
+        responses={200: serializer_of(HistoryResource)(many=True)},
     )
     def get(self, request: Request) -> Response:
         """Scores over time, of models with at least two full runs among the latest 200 completed ones."""

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from benchmarks.api import filters
 from benchmarks.api.judges import JudgingViewSet
-from benchmarks.api.resources import NOT_NOW, REFUSED, answer, created, serializer_of
+from benchmarks.api.resources import NOT_NOW, answer, created, serializer_of
 from benchmarks.queries.preferences import preferences
 from benchmarks.queries.resources.judges import PreferenceDetail, PreferenceResource
 from benchmarks.queries.resources.plans import Plan
@@ -30,13 +30,13 @@ class PreferenceViewSet(JudgingViewSet):
     filterset_class = filters.PreferenceFilter
     runs = staticmethod(preferences)
 
-    @extend_schema(request=PreferenceRequest, responses={201: PreferenceSerializer, 400: REFUSED})
+    @extend_schema(request=PreferenceRequest, responses={201: PreferenceSerializer})
     def create(self, request: Request) -> Response:
         """Have a judge choose between the stored answers of runs. The run is queued for a worker."""
         run = services.start_preference(request.data, request.user)
         return created(request, f"preferences/{run.pk}", PreferenceResource, run)
 
-    @extend_schema(request=PreferenceRequest, responses={200: serializer_of(Plan), 400: REFUSED})
+    @extend_schema(request=PreferenceRequest, responses={200: serializer_of(Plan)})
     @action(detail=False, methods=["post"])
     def plan(self, request: Request) -> Response:
         """Estimate the judge's requests, tokens, cost and duration. Sends nothing."""

@@ -9,7 +9,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from benchmarks.api.resources import REFUSED, answer, reader_of, serializer_of
+from benchmarks.api.resources import answer, reader_of, serializer_of
 from benchmarks.queries.providers import ProviderRow, provider_row, provider_rows
 from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.providers import ProviderDetail, ProviderResource
@@ -53,7 +53,7 @@ class ProviderViewSet(viewsets.ViewSet):
 
     @extend_schema(
         request=ModelTestRequest,
-        responses={200: serializer_of(ProviderDetail), 400: REFUSED, 409: NOT_TESTED},
+        responses={200: serializer_of(ProviderDetail), 409: NOT_TESTED},
         parameters=[NAME],
     )
     @action(detail=True, methods=["post"])

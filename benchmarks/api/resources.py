@@ -19,7 +19,6 @@ from benchmarks.queries.resources.base import Reader, Resource, Url, fields_of, 
 from benchmarks.services.access import may_see_reviewers
 from benchmarks.services.labels import reviewer_name
 
-REFUSED = OpenApiResponse(description="What is wrong with each field, and the valid choices")
 NOT_NOW = OpenApiResponse(description="Why this is not possible in the present state of the run")
 ROOT = "/api/v1/benchmarks"
 

@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 
 from benchmarks.api.access import ReadOrEdit, ReadOrLabel, ReadOrPermitted
 from benchmarks.api.parameters import KnownParameters
-from benchmarks.api.resources import NOT_NOW, REFUSED, ResourceViewSet, answer, created, reader_of, serializer_of
+from benchmarks.api.resources import NOT_NOW, ResourceViewSet, answer, created, reader_of, serializer_of
 from benchmarks.forms.reviews import ImportLabelsForm
 from benchmarks.models import Result, ReviewQueue
 from benchmarks.queries.resources.reviews import ResultLabels, ReviewDetail, ReviewResource
@@ -45,7 +45,7 @@ class ResultLabelsView(APIView):
         """Current labels with those they replaced."""
         return _labels_for(result_of_any_run(int(pk)), request)
 
-    @extend_schema(request=LabelRequest, responses={201: serializer_of(ResultLabels), 400: REFUSED, 409: NOT_NOW})
+    @extend_schema(request=LabelRequest, responses={201: serializer_of(ResultLabels), 409: NOT_NOW})
     def post(self, request: Request, pk: str) -> Response:
         """Label a result. The label replaces your earlier one by the same metric; that stays in the history.
 
@@ -71,7 +71,7 @@ class ReviewViewSet(ResourceViewSet[ReviewQueue]):
     def get_queryset(self) -> QuerySet[ReviewQueue]:
         return reviews()
 
-    @extend_schema(request=services.ReviewRequest, responses={201: serializer_of(ReviewDetail), 400: REFUSED})
+    @extend_schema(request=services.ReviewRequest, responses={201: serializer_of(ReviewDetail)})
     def create(self, request: Request) -> Response:
         """Draw answers of runs for people to label. The same seed draws the same answers."""
         queue = services.create_review(request.data, request.user)
@@ -121,7 +121,7 @@ class ReviewImport(APIView):
         request={
             "multipart/form-data": {"type": "object", "properties": {"file": {"type": "string", "format": "binary"}}}
         },
-        responses={200: ImportedLabelsSerializer, 400: REFUSED},
+        responses={200: ImportedLabelsSerializer},
     )
     def post(self, request: Request, pk: str) -> Response:
         """Store the labels of a CSV or JSON Lines file, all or none. The same file again changes nothing."""

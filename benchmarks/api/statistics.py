@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from benchmarks.analysis.comparisons import common_metrics, compared_runs
-from benchmarks.api.resources import NOT_NOW, REFUSED, answer, reader_of, serializer_of
+from benchmarks.api.resources import NOT_NOW, answer, reader_of, serializer_of
 from benchmarks.api.views import created_run
 from benchmarks.models import Run
 from benchmarks.queries.compare import runs_to_compare
@@ -44,7 +44,7 @@ class RunStatistics(APIView):
 class ContaminationCheckView(APIView):
     """Whether a model knows the tasks of a published seed."""
 
-    @extend_schema(request=None, responses={201: serializer_of(RunResource), 400: REFUSED, 409: NOT_NOW})
+    @extend_schema(request=None, responses={201: serializer_of(RunResource), 409: NOT_NOW})
     def post(self, request: Request, pk: str) -> Response:
         """Start a run of the same kinds of tasks from a new secret seed. Its statistics compare both."""
         return created_run(request, check_contamination(run_detail(int(pk)), request.user))
@@ -59,7 +59,7 @@ class Comparisons(APIView):
             OpenApiParameter("metric", str, description="Only this metric; p-values stay adjusted for all metrics"),
             OpenApiParameter("margin", float, description="Points within which two runs are the same; by default 2"),
         ],
-        responses={200: serializer_of(ComparisonsResponse), 400: REFUSED},
+        responses={200: serializer_of(ComparisonsResponse)},
     )
     def get(self, request: Request) -> Response:
         """Compare every pair of the runs on every shared score. P-values are Holm-adjusted for all comparisons."""
@@ -79,7 +79,7 @@ class Comparisons(APIView):
 class RunSize(APIView):
     """The size of a run that detects a difference."""
 
-    @extend_schema(request=SizeRequest, responses={200: serializer_of(Size), 400: REFUSED})
+    @extend_schema(request=SizeRequest, responses={200: serializer_of(Size)})
     def post(self, request: Request) -> Response:
         """Calculate the tasks, canvases and repeats that detect a difference, and estimate that run. Starts nothing."""
         return answer(request, Size, size_run(request.data))

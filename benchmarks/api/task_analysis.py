@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from benchmarks.analysis.task_analysis import FLAGS
 from benchmarks.api.access import ReadOrEdit
 from benchmarks.api.parameters import KnownParameters
-from benchmarks.api.resources import REFUSED, reader_of, serializer_of
+from benchmarks.api.resources import reader_of, serializer_of
 from benchmarks.models import DatasetVersion
 from benchmarks.queries.datasets import dataset_detail, version_of
 from benchmarks.queries.resources.base import json_of
@@ -54,7 +54,7 @@ class MarkedSerializer(serializers.Serializer[Any]):
 class TaskAnalysisView(APIView):
     @extend_schema(
         parameters=[AnalysisQuery],
-        responses={200: serializer_of(TaskAnalysisResource), 202: COMPUTING, 400: REFUSED, 409: NO_VERSION},
+        responses={200: serializer_of(TaskAnalysisResource), 202: COMPUTING, 409: NO_VERSION},
     )
     def get(self, request: Request, slug: str) -> Response:
         """What the answers of all comparable runs say of the tasks of a version: 50 tasks to a page."""
@@ -75,7 +75,7 @@ class TaskAnalysisView(APIView):
 class DoubtfulTasksView(APIView):
     permission_classes = (ReadOrEdit, KnownParameters)
 
-    @extend_schema(request=DoubtfulTasksRequest, responses={200: MarkedSerializer, 400: REFUSED, 409: NO_VERSION})
+    @extend_schema(request=DoubtfulTasksRequest, responses={200: MarkedSerializer, 409: NO_VERSION})
     def post(self, request: Request, slug: str) -> Response:
         """Mark references as doubtful, so that their scores count in no number, or as sound again."""
         given = validated_by(DoubtfulTasksRequest(data=request.data))

@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 
 from benchmarks.api import filters, serializers
 from benchmarks.api.pagination import ResultPages
-from benchmarks.api.resources import NOT_NOW, REFUSED, ResourceViewSet, answer, created, serializer_of
+from benchmarks.api.resources import NOT_NOW, ResourceViewSet, answer, created, serializer_of
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import HIDDEN_KINDS, Dataset, Result, Run, Task
 from benchmarks.queries.datasets import full_datasets, full_tasks
@@ -83,7 +83,7 @@ class RunViewSet(ResourceViewSet[Run]):
     @extend_schema(
         request=RunRequest,
         parameters=[OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER)],
-        responses={201: RunSerializer, 400: REFUSED, 409: NOT_NOW},
+        responses={201: RunSerializer, 409: NOT_NOW},
     )
     def create(self, request: Request) -> Response:
         """Start a run. Workers pick it up at once.
@@ -95,7 +95,7 @@ class RunViewSet(ResourceViewSet[Run]):
             return created_run(request, start_run(request.data, request.user))
         return created_run(request, start_run_once(key, request.data, request.user))
 
-    @extend_schema(request=RunEdit, responses={200: RunSerializer, 400: REFUSED})
+    @extend_schema(request=RunEdit, responses={200: RunSerializer})
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change the name, tags, notes or pin of a run, or make it the reference run of its dataset."""
         edit_run(self.get_object(), request.data, request.user)
@@ -107,7 +107,7 @@ class RunViewSet(ResourceViewSet[Run]):
         control.delete_run(self.get_object(), request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(request=RunRequest, responses={200: PlanSerializer, 400: REFUSED})
+    @extend_schema(request=RunRequest, responses={200: PlanSerializer})
     @action(detail=False, methods=["post"])
     def plan(self, request: Request) -> Response:
         """Estimate a run (requests, tokens, a cost range, a duration) without starting it."""
@@ -132,13 +132,13 @@ class RunViewSet(ResourceViewSet[Run]):
         """Repeat only the results that ended in an error."""
         return Response({"results": control.retry_failed(self.get_object(), request.user)})
 
-    @extend_schema(request=RescoringRequest, responses={201: RunSerializer, 400: REFUSED, 409: NOT_NOW})
+    @extend_schema(request=RescoringRequest, responses={201: RunSerializer, 409: NOT_NOW})
     @action(detail=True, methods=["post"])
     def rescore(self, request: Request, pk: str) -> Response:
         """Score the stored answers again, as a run of its own: other metrics, judge, or version of the references."""
         return created_run(request, start_rescoring(self.get_object(), request.data, request.user))
 
-    @extend_schema(request=RescoringRequest, responses={200: PlanSerializer, 400: REFUSED, 409: NOT_NOW})
+    @extend_schema(request=RescoringRequest, responses={200: PlanSerializer, 409: NOT_NOW})
     @action(detail=True, methods=["post"], url_path="rescore/plan")
     def plan_rescoring(self, request: Request, pk: str) -> Response:
         """Estimate what judging the stored answers again takes, without starting it."""

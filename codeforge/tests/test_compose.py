@@ -99,10 +99,14 @@ def test_every_image_is_pinned(resolved: dict[str, Any]) -> None:
     assert all(re.fullmatch(r"[a-z-]+:\d+\.\d+(\.\d+)?(-[a-z-]+)?", image) for image in images), images
 
 
-def test_our_containers_run_with_no_privileges_and_as_nobody_special(resolved: dict[str, Any]) -> None:
-    ours = [resolved["services"][name] for name in ("migrate", "web", "worker", "embedded", "embedded-worker")]
-    assert all(service["read_only"] and service["cap_drop"] == ["ALL"] for service in ours)
-    assert all(service["security_opt"] == ["no-new-privileges:true"] for service in ours)
+def test_containers_run_with_no_privileges_and_as_nobody_special(resolved: dict[str, Any]) -> None:
+    found = resolved["services"]
+    assert all(service["cap_drop"] == ["ALL"] for service in found.values())
+    assert all(service["security_opt"] == ["no-new-privileges:true"] for service in found.values())
+    assert [name for name, service in found.items() if service.get("cap_add")] == ["proxy"]
+    assert (found["database"]["user"], found["redis"]["user"]) == ("postgres", "redis")
+    ours = [found[name] for name in ("migrate", "web", "worker", "embedded", "embedded-worker")]
+    assert all(service["read_only"] for service in ours)
     assert re.findall(r"^USER (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE) == ["codeforge"]
 
 

@@ -16,6 +16,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
 from schemathesis.generation import GenerationMode
 
 from benchmarks.models import Dataset, Run
@@ -62,7 +63,7 @@ def clients(settings: Any, db: None) -> dict[str, Client]:
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=lambda mode: mode.value)
-def test_no_request_is_answered_with_a_server_error_or_writes_for_who_may_not(
+def test_every_answer_is_one_that_the_schema_has_and_nothing_is_written_for_who_may_not(
     clients: dict[str, Client], mode: GenerationMode
 ) -> None:
     schema = schemathesis.openapi.from_dict(SchemaGenerator().get_schema(request=None, public=True))
@@ -75,6 +76,7 @@ def test_no_request_is_answered_with_a_server_error_or_writes_for_who_may_not(
 def faults_of(operation: Any, mode: GenerationMode, clients: dict[str, Client]) -> str:
     """The first fault that requests to the operation found, in its shortest form; empty if there is none."""
     dataset = Dataset.objects.get()
+    documented = operation.definition.raw["responses"]
 
     @given(case=operation.as_strategy(generation_mode=mode))
     @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -85,13 +87,15 @@ def faults_of(operation: Any, mode: GenerationMode, clients: dict[str, Client]) 
             with undone() as written:
                 response = send(client, case)
             asked = (role, case.method, response.request["PATH_INFO"], case.query, case.body)
-            assert response.status_code < 500, asked
+            assert str(response.status_code) in documented, (response.status_code, *asked)
             assert b"Traceback (most" not in getattr(response, "content", b""), asked
             if role != "admin":
                 assert not written, (asked, written)
 
     try:
         ask()
+    except Unsatisfiable:
+        return ""  # Nothing can be wrong in a request without parameters.
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return ""
