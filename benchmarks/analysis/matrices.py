@@ -197,17 +197,17 @@ def _unranked(row: Row, metric: str, columns: Sequence[Run]) -> Iterator[str]:
             yield "It has no run on one of the datasets."
             continue
         run, name = cell.run, metric_of(cell.run, metric)
+        if run.status not in TERMINAL:
+            yield f"Run {run.pk} has not ended."
+        elif run.status not in COMPLETED and (cell.coverage or 0.0) < MIN_COVERAGE:
+            yield f"Run {run.pk} ended before {MIN_COVERAGE:.0%} of its results had a score."
         if not is_score(name):
             yield f"{name} is not a score from 0 to 1."
         if name != metric_of(first, metric):
             yield f"Run {run.pk} is scored by other metrics than run {first.pk}."
         if _tasks_of(run) != _tasks_of(first):
             yield f"Run {run.pk} has other tasks than run {first.pk}."
-        if run.status not in TERMINAL:
-            yield f"Run {run.pk} has not ended."
-        elif run.status not in COMPLETED and (cell.coverage or 0.0) < MIN_COVERAGE:
-            yield f"Run {run.pk} ended before {MIN_COVERAGE:.0%} of its results had a score."
-        elif reason := unranked_reason(run, name):
+        if run.status in TERMINAL and (reason := unranked_reason(run, name)):
             yield f"Run {run.pk}: {reason}"
 
 

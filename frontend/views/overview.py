@@ -45,7 +45,6 @@ DATASETS = 12
 """Named on the first visit."""
 UNFOLDED = 5
 """Notices that are shown at once."""
-STARTER_MODELS = ("baseline/random", "baseline/majority")
 
 
 @require_safe
@@ -85,7 +84,9 @@ def _first_visit(request: HttpRequest) -> dict[str, object]:
     """What an installation has in which only baselines ran, and the fields of its first experiment."""
     local = local_model()
     running = bool(local and local.state == "running")
-    starter = starter_experiment([*STARTER_MODELS, *([f"{PROVIDER}/{NAME}"] if running else [])])
+    starter = starter_experiment()
+    if starter and running:
+        starter["models"].append(f"{PROVIDER}/{NAME}")
     plan = None
     if starter:
         try:
