@@ -51,9 +51,10 @@ def metrics_of(alike: Sequence[Run]) -> list[str]:
     of_models = dict.fromkeys(
         (run.model, run.import_format, run.headline) for run in alike if not run.model.startswith("baseline/")
     )
-    headlines = Counter(name for *_, name in of_models) or Counter(run.headline for run in alike)
+    counts = Counter(name for *_, name in of_models), Counter(run.headline for run in alike)
+    headlines = (name for counted in counts for name, _ in counted.most_common())
     others = (name for run in alike for name in run.metrics)
-    return list(dict.fromkeys((*(name for name, _ in headlines.most_common()), *others)))
+    return list(dict.fromkeys((*headlines, *others)))
 
 
 def row_values(run: Run, metric: str) -> dict[str, object]:

@@ -216,6 +216,7 @@ class RunsExport(APIView):
     """All results of several runs in one file. Each row names its run, model, dataset and prompt."""
 
     @extend_schema(
+        operation_id="benchmarks_runs_export_of_several",
         parameters=[RunsQuery],
         responses={
             (200, "text/csv"): OpenApiTypes.STR,

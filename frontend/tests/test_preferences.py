@@ -238,7 +238,7 @@ def test_people_choose_between_hostile_answers_without_a_judge(endpoint: Endpoin
     assert "No significant preference by people" in shown
     assert "Strengths by people" in shown
     concluded = text_of(client, review).partition("Conclusion")[2]
-    assert "People prefer none of them" in concluded
+    assert "No significant preference by people" in concluded
     assert f'<a href="/preferences/{run.pk}/">Strengths and pairs' in concluded
     assert "People" in text_of(client, "/preferences/")
     assert HOSTILE not in text_of(client, f"/preferences/{run.pk}/pairs/")

@@ -167,9 +167,9 @@ def test_list_shows_every_dataset_with_its_file(write: Write) -> None:
     assert code == 0
     assert output.splitlines() == [
         "dataset             kind        version  tasks  runs  latest run  status  queued  file",
-        "a, Everything       YAML              1      2     0  Never                       a.yaml",
-        "empty, Nothing yet  Canvas set        –      –     0  Never",
-        "sums, Sums          YAML              1      3     0  Never",
+        "a, Everything       YAML              1      2     0  No run yet                  a.yaml",
+        "empty, Nothing yet  Canvas set        –      –     0  No run yet",
+        "sums, Sums          YAML              1      3     0  No run yet",
     ]
     rows = json.loads(run("list", "--json")[1])
     assert [(row["slug"], row["version"], row["tasks"], row["file"]) for row in rows] == [
