@@ -212,10 +212,11 @@ def test_killing_the_launcher_leaves_no_process_behind(state: Path, one_dataset:
 def test_a_new_dataset_file_is_found_without_a_restart(state: Path, one_dataset: dict[str, str]) -> None:
     launched = Launched(state, free_port(), **one_dataset)
     try:
-        launched.until(lambda: launched.get("/api/v1/benchmarks/datasets")["count"] == 1)
+        known = launched.until(lambda: launched.get("/api/v1/benchmarks/datasets")["count"])
         task = 'tasks:\n- {id: "1", name: One, input: "1 + 1?", expected_output: "2"}\n'
         fresh = Path(one_dataset["CODEFORGE_DATASETS_DIR"]) / "fresh.yaml"
         fresh.write_text(f"name: Fresh\ndescription: Found while running\n{task}")
-        launched.until(lambda: launched.get("/api/v1/benchmarks/datasets")["count"] == 2)
+        launched.until(lambda: launched.get("/api/v1/benchmarks/datasets/fresh")["tasks"] == 1)
+        assert launched.get("/api/v1/benchmarks/datasets")["count"] == known + 1
     finally:
         stop(launched)

@@ -39,7 +39,7 @@ def test_a_run_says_until_when_its_endpoint_asks_to_wait_and_stops_after_the_lon
     client: Client, endpoint: Endpoint, settings: Any
 ) -> None:
     server = endpoint(third_is_refused, retry_after_s=7200)
-    with_max_wait(settings, 3.0)
+    with_max_wait(settings, 10.0)  # long enough to be read meanwhile
     run = make_run(make_dataset(40), concurrency=2)
     with working(run) as (worker,):
         wait_while(lambda: not Lease.objects.filter(waits_until__isnull=False).exists(), worker)
@@ -54,7 +54,7 @@ def test_a_run_says_until_when_its_endpoint_asks_to_wait_and_stops_after_the_lon
     for text in (page, shown.getvalue()):
         assert f"The endpoint asks to wait until {clock}. 2 of 40 done." in text
     assert run.status == RunStatus.FAILED
-    assert "`retries.max_wait_seconds` (3) have passed. Resume the run later" in run.error_message
+    assert "`retries.max_wait_seconds` (10) have passed. Resume the run later" in run.error_message
     assert "asks to wait until" not in client.get(f"/runs/{run.pk}/status/").content.decode()
     assert client.get(f"/api/v1/benchmarks/runs/{run.pk}").json()["waits_until"] is None
     unasked = run.results.filter(state=ResultState.ERROR, outcome=Outcome.CANCELLED).count()
