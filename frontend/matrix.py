@@ -8,7 +8,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from benchmarks.analysis.averages import Average
+from benchmarks.analysis.averages import Average, can_average
 from benchmarks.analysis.comparisons import FACETS
 from benchmarks.analysis.effects import effects
 from benchmarks.analysis.matrices import Cell, Row, cell_of
@@ -177,10 +177,12 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
     ranked = [row for row in grid.rows if row.place]
     joined = braces([row.place.group for row in ranked if row.place])
     alone = grid.columns[0].run if len({column.run.dataset_id for column in grid.columns}) == 1 else None
-    changes = effects(reads.matrix(runs, metric, dataset) if facet else grid)
+    datasets = reads.matrix(runs, metric, dataset) if facet else grid
+    changes = effects(datasets)
     bounds = [abs(bound) for row in changes.rows for e in (*row.cells, row.overall) if e for bound in (e.low, e.high)]
     return {
         "matrix": grid,
+        "of_datasets": datasets,
         "problems": [text for texts in reads.unknown_choices(runs, metric, dataset).values() for text in texts],
         "lead": grid.sentences[:2],
         "aside": [
@@ -207,14 +209,14 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
 VARIANTS = ((EACH, "Each"), (AVERAGE, "Averaged"))
 
 
-def averages_context(request: HttpRequest, experiment: Experiment, runs: Sequence[Run]) -> dict[str, Any]:
+def averages_context(request: HttpRequest, experiment: Experiment, datasets: Matrix) -> dict[str, Any]:
     """What stands in place of the matrix if models are averaged over the variants, by ``?variants=``; without enough
-    variants nothing."""
-    metric, dataset, chosen = (params.text(request.GET, name) for name in ("metric", "dataset", "variants"))
-    models = reads.averaged_models(reads.matrix(runs, metric, dataset))
-    if models is None:
+    variants nothing. ``datasets`` is the matrix with a column for each."""
+    if not can_average(datasets):
         return {}
-    if not averages_variants(experiment, chosen):
+    averages = averages_variants(experiment, params.text(request.GET, "variants"))
+    models = reads.averaged_models(datasets) if averages else None
+    if models is None:
         return {"variant_choices": VARIANTS, "variants_shown": EACH}
     rows = models.found.rows
     joined = iter(braces([row.place.group for row in rows if row.place]))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.http import Http404
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -78,6 +78,9 @@ class CalibrationViewSet(JudgingViewSet):
         return created(request, f"calibrations/{run.pk}", CalibrationResource, run)
 
 
+NO_REVIEW = OpenApiResponse(description="No random review was drawn from answers that this judge has scored")
+
+
 class AgreementQuery(serializers.Serializer[Any]):
     judge_model = serializers.CharField(max_length=200)
     metric = serializers.CharField(max_length=64, default="correctness")
@@ -88,7 +91,7 @@ class AgreementQuery(serializers.Serializer[Any]):
 class JudgeAgreementView(APIView):
     """How well a judge agrees with people, and means corrected by their labels."""
 
-    @extend_schema(parameters=[AgreementQuery], responses={200: serializer_of(JudgeAgreementResource), 404: None})
+    @extend_schema(parameters=[AgreementQuery], responses={200: serializer_of(JudgeAgreementResource), 404: NO_REVIEW})
     def get(self, request: Request) -> Response:
         """Only labels of random reviews count. 404 if no such review was drawn from answers of this judge."""
         query = AgreementQuery(data=request.query_params)

@@ -18,11 +18,10 @@ _PROBLEMS = {"type": "object", "additionalProperties": {}}
 _REFUSALS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     "400": ("Invalid", "Field or parameter → list of problems; `detail` of a body that cannot be read", _PROBLEMS),
     "401": ("UnknownToken", "The token is unknown, revoked or expired", _DETAIL),
-    "403": ("Forbidden", "Who asks may not", _DETAIL),
-    "404": ("NotFound", "There is none", _DETAIL),
-    "409": ("NotNow", "Why this is not possible in the present state", _DETAIL),
-    "413": ("TooLarge", "The body has over 12 MB", _DETAIL),
-    "415": ("OtherMediaType", "The body is of a media type that is not read here", _DETAIL),
+    "403": ("Forbidden", "The caller lacks the permission", _DETAIL),
+    "404": ("NotFound", "Not found", _DETAIL),
+    "413": ("TooLarge", "The body exceeds 12 MB", _DETAIL),
+    "415": ("OtherMediaType", "The media type of the body is not supported", _DETAIL),
 }
 
 
@@ -45,11 +44,11 @@ class Schema(AutoSchema):
         pages = any(parameter["name"] == "page" for parameter in operation.get("parameters", ()))
         told = {"400", "401", "403"} | ({"404"} if pages or "{" in self.path else set())
         told |= {"413", "415"} if "requestBody" in operation else set()
-        told |= operation["responses"].keys()
-        refused = {
-            status: {"$ref": f"#/components/responses/{_REFUSALS[status][0]}"} for status in told & _REFUSALS.keys()
-        }
-        operation["responses"] = dict(sorted({**operation["responses"], **refused}.items()))
+        refused = {status: {"$ref": f"#/components/responses/{_REFUSALS[status][0]}"} for status in told}
+        own = operation["responses"]
+        for status in (status for status in own if status >= "400"):
+            own[status]["content"] = {"application/json": {"schema": _DETAIL}}
+        operation["responses"] = dict(sorted({**refused, **own}.items()))
         return operation
 
     def get_description(self) -> str:  # type: ignore[override]  # as in its base class, whose base has arguments

@@ -55,8 +55,8 @@ class Providers:
         self._settings: dict[Column, dict[str, object]] = {}
         for column, placed in columns.items():
             named = by_name[column.provider][column.place :]
-            in_order = rest == 0 and placed.position is not None and placed.position < width
-            config = known[placed.position // prompts][1] if in_order else named[0] if named else {}  # type: ignore[operator]
+            at = placed.position if rest == 0 and (placed.position or 0) < width else None
+            config = known[at // prompts][1] if at is not None else named[0] if named else {}
             self._settings[column] = _parameters(config)
 
     def asked(self, column: Column) -> Asked:

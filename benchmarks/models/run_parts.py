@@ -53,6 +53,8 @@ class RunKind(models.TextChoices):
 
 OF_MODELS = ~models.Q(kind__in=(RunKind.CALIBRATION, RunKind.PREFERENCE, RunKind.TRIAL))
 """Runs that measure a model. Trials do not; the others replay stored answers for a judge, in lists of their own."""
+NAMED_THERE = "model_named"
+"""Key in the environment of an imported run whose model has another name in its file."""
 FIRST_START = "first start"
 """The tag of the runs that the first start queues by itself, so that nobody takes them for those of a person."""
 
@@ -196,6 +198,11 @@ class RunLineage(models.Model):
 
     class Meta:
         abstract = True
+
+    @property
+    def named_there(self) -> str:
+        """The model's name in the file that the run was imported from, if it is another one; else empty."""
+        return str(self.environment.get(NAMED_THERE, ""))
 
     @property
     def is_calibration(self) -> bool:

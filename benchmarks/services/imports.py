@@ -35,6 +35,7 @@ from benchmarks.metrics.base import DeterministicMetric, Item, Metric, Score
 from benchmarks.metrics.imported import sent_by, tool_title
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
 from benchmarks.models import (
+    NAMED_THERE,
     Dataset,
     DatasetVersion,
     Experiment,
@@ -56,8 +57,6 @@ OUR_METRICS = ("exact_match",)
 """Metrics of this dashboard that score imported answers by default."""
 UNNAMED = "unknown"
 """The model of a file that names none."""
-NAMED_THERE = "model_named"
-"""Fact of a run whose model has another name in its file."""
 BATCH = 500
 MAX_ERROR = 10_000
 MAX_MODEL_NAME = 200

@@ -209,7 +209,7 @@ def _page(request: HttpRequest, stored: Experiment, runs: Sequence[Run], tab: st
 def _board(request: HttpRequest, stored: Experiment, runs: Sequence[Run]) -> dict[str, Any]:
     """What the tab of results shows."""
     context = _page(request, stored, runs, "experiment") | matrix_context(request, runs)
-    context |= averages_context(request, stored, runs)
+    context |= averages_context(request, stored, context["of_datasets"])
     return _with_preferences(stored, context, may_see_reviewers(request.user))
 
 

@@ -50,7 +50,7 @@ from benchmarks.queries.task_grid import MOST_RUNS
 from benchmarks.services.comparisons import read_margin
 from benchmarks.services.contamination import check_contamination
 from benchmarks.services.errors import NotPossible
-from benchmarks.services.imports import NAMED_THERE, OUR_METRICS, Imported, import_log, noted
+from benchmarks.services.imports import OUR_METRICS, Imported, import_log, noted
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.runs import control
 from benchmarks.services.runs.control import edit_run
@@ -221,7 +221,7 @@ class Command(RunningCommand):
         try:
             pieces = export_results(runs_named(runs), form)
         except Run.DoesNotExist as missing:
-            raise NotPossible(f"{missing} To list runs: manage.py benchmark list") from None
+            raise NotPossible(f"{missing} To list runs: {command('benchmark list')}") from None
         with writing(output), output.open("wb") as file:
             for piece in pieces:
                 file.write(piece)
@@ -266,8 +266,7 @@ class Command(RunningCommand):
             for result in import_log(log, slug=slug, dataset=dataset, model=model, metrics=metric or OUR_METRICS):
                 run, before = result.run, result.run.environment.get("file", log.name)
                 how = "imported" if result.is_new else f"already imported from {before}"
-                named = run.environment.get(NAMED_THERE)
-                known_as = f"{run.model} (there {named})" if named else run.model
+                known_as = f"{run.model} (there {run.named_there})" if run.named_there else run.model
                 on = f"{known_as} on {run.dataset.slug}, {plural(run.total, 'result')}"
                 imported.append(result)
                 paths.append(str(log.files[0].path))

@@ -152,7 +152,7 @@ def _imported_run(row: ImportedRow) -> Cell:
 
 
 def _imported_model(row: ImportedRow) -> Cell:
-    named = row.run.environment.get("model_named")
+    named = row.run.named_there
     return [
         row.run.model,
         *([tag(f"named {named} in the file")] if named else []),

@@ -171,11 +171,11 @@ def test_one_file_has_the_results_of_several_runs_and_each_row_names_its_run(
     by_page = admin_client.post("/runs/selected/", selected, follow=True)
     files = [
         (tmp_path / "a.csv").read_bytes(),
-        b"".join(admin_client.get(f"/api/v1/benchmarks/runs/export/csv{address}")),  # type: ignore[arg-type]
-        b"".join(admin_client.get(f"/runs/export.csv{address}")),  # type: ignore[arg-type]
+        admin_client.get(f"/api/v1/benchmarks/runs/export/csv{address}").getvalue(),
+        admin_client.get(f"/runs/export.csv{address}").getvalue(),
     ]
     assert files[0] == files[1] == files[2]
-    assert b"".join(by_page) == files[0]  # type: ignore[arg-type]
+    assert by_page.getvalue() == files[0]
     rows = list(csv.DictReader(io.StringIO(files[0].decode("utf-8-sig"))))
     assert [(row["run"], row["model"], row["variant"], row["system_prompt"], row["seed"]) for row in rows] == [
         *[(str(first.pk), "acme/a", "brief", "Be brief.", "7")] * 3,
