@@ -28,6 +28,7 @@ DOCUMENTS = {
     },
     "Reference": {
         "statistics": "Statistics",
+        "validation": "Validation",
         "api": "API",
         "cli": "Command line",
         "configuration": "Configuration",

@@ -74,11 +74,24 @@ def decision_table() -> str:
     return _table(("decides", "that is", "parameters", "and with that"), rows)
 
 
+def validation_tables() -> dict[str, Callable[[], str]]:
+    """The tables of the numbers that are shown."""
+    from docs.tests.validation import estimates, places, plain_numbers
+
+    estimated = ("number", "formula and source", "implementation", "agrees with", "measured", "where it ends")
+    return {
+        "estimates": lambda: _table(estimated, estimates()),
+        "plain": lambda: _table(("number", "implementation", "tests", "where it ends"), plain_numbers()),
+        "places": lambda: _table(("number", "shown as"), places()),
+    }
+
+
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "docs/architecture.md": {"decides": decision_table},
     "docs/cli.md": {"commands": command_table},
     "docs/configuration.md": {"keys": key_table},
     "docs/how-to/public-benchmarks.md": {"presets": preset_table},
+    "docs/validation.md": validation_tables(),
     "docs/dependencies.md": {
         path.name: partial(requirement_table, path) for path in sorted(ROOT.glob("requirements*.in"))
     },
