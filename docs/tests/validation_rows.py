@@ -445,11 +445,7 @@ PLAIN = (
     ),
     Plain(
         "Scores by rules, and of canvases",
-        "metric task_score; metric turns; metric safe_refusal; metric numeric; metric multiple_choice; metric "
-        "exact_match; metric contains; metric regex; metric constraints; metric json_match; metric "
-        "json_valid; metric final_state; metric tool_calls; metric tool_calls_any_order; metric code_tests; "
-        "metric retrieval_recall; metric retrieval_precision; Answer.score; Result.score; Result.scores; "
-        "export score; export value",
+        "metric *; Answer.score; Result.score; Result.scores; export score; export value",
         "benchmarks.metrics.registered_metrics:REGISTERED_METRICS",
         (
             "metrics/tests/test_text_metrics.py",
