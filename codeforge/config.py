@@ -219,14 +219,17 @@ class BenchmarkConfig(Section):
 
 
 class JudgeConfig(JudgeSettings):
-    """How all judges are asked; ``model`` judges the runs that name none."""
+    """How all judges are asked; ``model`` judges the runs that name none, ``second_model`` what a judge of any run left
+    without a readable verdict."""
 
     model: JudgeName | None = None
     """Judge of runs that name none"""
+    second_model: JudgeName | None = None
+    """Judge of answers on which a judge's replies cannot be read"""
 
     @property
     def settings(self) -> JudgeSettings:
-        return JudgeSettings.model_validate(self.model_dump(exclude={"model"}))
+        return JudgeSettings.model_validate(self.model_dump(exclude={"model", "second_model"}))
 
 
 class RetentionConfig(Section):
@@ -274,8 +277,10 @@ class Config(Section):
                 raise ValueError(f"models.{name}: Provider {provider!r} is not configured. Configured: {known}.")
             if "/" not in name and not self.is_system(name):
                 raise ValueError(f"models.{name}: This is not the name of a model. Use {name}/MODEL.")
-        if self.judge.model and self.is_system(self.judge.model):
-            raise ValueError(f"judge.model: {self.judge.model} is a system under test. Name a model.")
+        for key in ("model", "second_model"):
+            judge = getattr(self.judge, key)
+            if judge and self.is_system(judge):
+                raise ValueError(f"judge.{key}: {judge} is a system under test. Name a model.")
         for name in self.aliases:
             self.name_here(name)
         for name in self.webhooks:

@@ -19,6 +19,7 @@ from benchmarks.presentation.actions import allowed_actions
 from benchmarks.presentation.labels import OUTCOME, RUN_STATUS, run_status, sentence_case, words
 from benchmarks.presentation.numbers import interval, score
 from benchmarks.presentation.sentences import unknown_cost
+from benchmarks.providers.base import JudgeSettings
 from benchmarks.providers.extra_parameters import shown
 from benchmarks.queries.ranked_tables import RankedTable
 from benchmarks.queries.tables.runs import cost
@@ -258,8 +259,9 @@ def failures_of(run: Run, examples: Mapping[int, Result]) -> list[Failure]:
 
 def _judge_parameters(run: Run) -> dict[str, Any]:
     """The settings of the run's judge and its own parameters in one list."""
-    settings = {name: value for name, value in run.judge_settings.items() if name not in ("params", "params_of")}
-    return {**settings, **run.judge_settings.get("params", {}), **run.judge_settings.get("params_of", {})}
+    settings = {name: value for name, value in run.judge_settings.items() if name in JudgeSettings.model_fields}
+    second = {"second": run.judge_settings["second"]["model"]} if "second" in run.judge_settings else {}
+    return {**settings, **second, **run.judge_settings.get("params", {}), **run.judge_settings.get("params_of", {})}
 
 
 def _rubric_words(rubric: RubricValues) -> str:

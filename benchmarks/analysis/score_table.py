@@ -201,6 +201,9 @@ def _column(name: str, values: Sequence[Any], shared: dict[str, str]) -> NDArray
 
 
 def _verdicts(stored: Sequence[Mapping[str, Any]], shared: dict[str, str]) -> tuple[Verdict, ...]:
+    """None if one stands in another judge's place, which says nothing about how the judges agree."""
+    if any("instead_of" in row for row in stored):
+        return ()
     return tuple(
         Verdict(shared.setdefault(row["judge"], row["judge"]), row["value"], row["reordered"]) for row in stored
     )

@@ -190,7 +190,7 @@ def judge_failure(
         wrote = session.responses[-1].strip() if session.responses else ""
         # Some errors quote the reply themselves.
         quoted = f" The judge wrote “{shortened(wrote, _MOST_QUOTED)}”." if wrote and "“" not in str(error) else ""
-        return judge_error(f"The judge {model} gave no verdict: {error}.{quoted}")
+        return judge_error(f"The judge {model} gave no verdict: {error}.{quoted}", unreadable=True)
     reason = f"The judge {model} took longer than {timeout_s:g} s."
     return judge_error(reason, kind="timeout", retryable=True, systemic=False)
 

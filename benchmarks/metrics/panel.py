@@ -1,7 +1,8 @@
 """Several verdicts on one answer: of several judges, or of one judge that is asked again, as one score.
 
-Every second repeat reads what has no order of its own, such as accepted answers, in reverse. One verdict that is
-missing makes the score an error: a mean over whichever judges answered would compare with nothing.
+Every second repeat reads what has no order of its own, such as accepted answers, in reverse. If a judge's replies cannot
+be read, another judge takes its seat, and the score says so. A seat that stays without a verdict makes the score an
+error: a mean over whichever judges answered would compare with nothing.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from benchmarks.metrics.base import Item, Judge, JudgedMetric, JudgeUsage, Score, ScoreStatus, scored, shortened
 from benchmarks.providers.base import known_sum
+
+J = TypeVar("J", bound=Judge)
 
 MEAN, MAJORITY = "mean", "majority"
 VOTES = (MEAN, MAJORITY)
@@ -30,28 +34,84 @@ def judges_named(text: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class Seat(Generic[J]):
     """One verdict to be asked for. ``repeat`` counts from 1 for each judge."""
 
+    judge: J
+    repeat: int
+    substitutes: Sequence[J] = ()
+    """Asked one after the other if the replies of ``judge`` cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a judge said on a seat that is its own or, with ``instead_of``, another's."""
+
+    score: Score
     judge: Judge
     repeat: int
+    instead_of: str = ""
+
+    @property
+    def gives_value(self) -> bool:
+        return self.score.status is ScoreStatus.SCORED and self.score.value is not None
 
 
-async def judged_by_panel(metric: JudgedMetric, item: Item, seats: Sequence[Seat], vote: str = MEAN) -> Score:
+async def judged_by_panel(metric: JudgedMetric, item: Item, seats: Sequence[Seat[J]], vote: str = MEAN) -> Score:
     """The score of one seat as it is, or what all of them come to, with each verdict in ``detail["verdicts_of"]``."""
-    if len(seats) == 1:
-        return await metric.judge(item, seats[0].judge)
-    scores: list[Score] = []
+    asked: list[Heard] = []
+    given: list[Heard] = []
     rows = []
     for seat in seats:
         variant = metric.reordered(item) if seat.repeat % 2 == 0 else item
-        score = await metric.judge(variant, seat.judge)
-        scores.append(score)
-        usage = _together(seats, scores)
-        if score.status is not ScoreStatus.SCORED or score.value is None:
-            return replace(score, usage=usage)
-        row = {"judge": seat.judge.model, "repeat": seat.repeat, "reordered": variant != item, "value": score.value}
-        rows.append(row | {"reason": shortened(score.reason, MAX_REASON)})
+        verdicts = await _asked_for(metric, variant, seat)
+        asked += verdicts
+        last = verdicts[-1]
+        if not last.gives_value:
+            return replace(_failure(verdicts), usage=_together(asked))
+        given.append(last)
+        row = {"judge": last.judge.model, "repeat": seat.repeat, "reordered": variant != item}
+        row |= {"value": last.score.value, "reason": shortened(last.score.reason, MAX_REASON)}
+        rows.append(row | ({"instead_of": last.instead_of} if last.instead_of else {}))
+    if len(seats) == 1:
+        return replace(_named(given[0]), usage=_together(asked))
+    score = _voted(metric, [verdict.score for verdict in given], vote)
+    reason = " ".join(filter(None, [score.reason, *dict.fromkeys(map(_substitution, given))]))
+    return replace(score, reason=reason, detail={**score.detail, "verdicts_of": rows}, usage=_together(asked))
+
+
+async def _asked_for(metric: JudgedMetric, item: Item, seat: Seat[J]) -> list[Heard]:
+    """What the judge of a seat said, and each that was asked in its place; the last one counts."""
+    verdicts = [Heard(await metric.judge(item, seat.judge), seat.judge, seat.repeat)]
+    for judge in seat.substitutes if verdicts[0].score.detail.get("unreadable") else ():
+        verdicts.append(Heard(await metric.judge(item, judge), judge, seat.repeat, seat.judge.model))
+        if verdicts[-1].gives_value:
+            break
+    return verdicts
+
+
+def _failure(verdicts: Sequence[Heard]) -> Score:
+    """The first judge's error, with what those in its place came to."""
+    first = verdicts[0].score
+    return replace(first, reason=" ".join(verdict.score.reason for verdict in verdicts))
+
+
+def _named(verdict: Heard) -> Score:
+    """The score of one verdict; one in another's place says so."""
+    score = verdict.score
+    if not verdict.instead_of:
+        return score
+    detail = {**score.detail, "judge": verdict.judge.model, "instead_of": verdict.instead_of}
+    return replace(score, reason=f"{score.reason} {_substitution(verdict)}".strip(), detail=detail)
+
+
+def _substitution(verdict: Heard) -> str:
+    if not verdict.instead_of:
+        return ""
+    return f"{verdict.judge.model} judged in place of {verdict.instead_of}, whose replies could not be read."
+
+
+def _voted(metric: JudgedMetric, scores: Sequence[Score], vote: str) -> Score:
     values = [score.value for score in scores if score.value is not None]
     threshold = scores[0].detail.get("passes_at", metric.passes_at)
     n_passed = sum(value >= threshold for value in values)
@@ -63,8 +123,7 @@ async def judged_by_panel(metric: JudgedMetric, item: Item, seats: Sequence[Seat
     else:
         value = math.fsum(values) / len(values)
         reason = f"Mean of {len(values)} verdicts: {', '.join(f'{each:.2f}' for each in values)}."
-    score = scored(value, f"{reason} {_first_reason(scores, value)}".strip(), **kept, verdicts_of=rows)
-    return replace(score, usage=usage)
+    return scored(value, f"{reason} {_first_reason(scores, value)}".strip(), **kept)
 
 
 def _first_reason(scores: Sequence[Score], value: float) -> str:
@@ -72,23 +131,26 @@ def _first_reason(scores: Sequence[Score], value: float) -> str:
     return min(scores, key=lambda score: abs((score.value or 0.0) - value)).reason
 
 
-def _together(seats: Sequence[Seat], scores: Sequence[Score]) -> JudgeUsage:
-    used = [(seat, score.usage) for seat, score in zip(seats, scores, strict=False) if score.usage]
+def _together(verdicts: Sequence[Heard]) -> JudgeUsage | None:
+    """What all calls used; of a single verdict as its judge reports it."""
+    if len(verdicts) == 1:
+        return verdicts[0].score.usage
+    used = [(verdict, verdict.score.usage) for verdict in verdicts if verdict.score.usage]
     return JudgeUsage(
         calls=sum(usage.calls for _, usage in used),
         tokens_in=known_sum(*(usage.tokens_in for _, usage in used)),
         tokens_out=known_sum(*(usage.tokens_out for _, usage in used)),
-        raw_reply=_texts([(seat, usage.raw_reply) for seat, usage in used]),
-        prompt=_texts([(seat, usage.prompt) for seat, usage in used]),
+        raw_reply=_texts([(verdict, usage.raw_reply) for verdict, usage in used]),
+        prompt=_texts([(verdict, usage.prompt) for verdict, usage in used]),
         cached_tokens=sum(usage.cached_tokens for _, usage in used),
         notes=tuple(dict.fromkeys(note for _, usage in used for note in usage.notes)),
         by_model=tuple(
-            (seat.judge.model, usage.tokens_in, usage.tokens_out, usage.cached_tokens) for seat, usage in used
+            (verdict.judge.model, usage.tokens_in, usage.tokens_out, usage.cached_tokens) for verdict, usage in used
         ),
     )
 
 
-def _texts(parts: Sequence[tuple[Seat, str]]) -> str:
+def _texts(parts: Sequence[tuple[Heard, str]]) -> str:
     """The texts under their judges, each with its share of the characters that are kept."""
     most = MAX_TEXT // max(1, len(parts))
-    return "\n\n".join(f"── {seat.judge.model}, repeat {seat.repeat} ──\n{text[:most]}" for seat, text in parts)
+    return "\n\n".join(f"── {each.judge.model}, repeat {each.repeat} ──\n{text[:most]}" for each, text in parts)

@@ -156,6 +156,7 @@ def _shown(score: Score, answer: str) -> dict[str, object]:
         "judge_prompt": excerpt(str(judge.get("prompt", "")), REASON_LENGTH),
         "judge_reply": excerpt(str(judge.get("raw_reply", "")), REASON_LENGTH),
         "judge_notes": judge.get("notes", ()),
+        "second_judge": score.detail.get("judge"),
         "verdicts": score.detail.get("verdicts_of", ()),
         "judged": bool(judge),
         "retries": [_retry(retry, retry["reason"]) for retry in score.detail.get("retries", [])[-RETRIES_SHOWN:]],

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.engine.execution.judge import judge_parameters
+from benchmarks.engine.execution.judge import judge_parameters, second_judge
 from benchmarks.engine.execution.simulated_user import FRAME_TOKENS, most_tokens
 from benchmarks.engine.execution.work_items import Prompt
 from benchmarks.engine.prices import prices_per_million
@@ -116,11 +116,19 @@ class WorstCase:
         self._run = run
         self._factor, self._excess = 1.0, 0.0
         self._price = price_of(run.model)
-        self._judges = [
-            (price_of(name), judge_parameters(run, name).max_tokens) for name in judges_named(run.judge_model)
+        self._judges = [self._most_of_judge(name) for name in judges_named(run.judge_model)]
+        second = second_judge(run)
+        # Any judge's seat may be taken by the second, and after it by the next of the panel.
+        self._seats = [
+            *self._judges,
+            *(self._judges if len(self._judges) > 1 else ()),
+            *([self._most_of_judge(second)] * len(self._judges) if second else ()),
         ]
         self._user_price = price_of(run.user_model or run.model)
         self._user_tokens = most_tokens(run.user_model) if run.user_model else 0
+
+    def _most_of_judge(self, name: str) -> tuple[Price, int]:
+        return price_of(name), judge_parameters(self._run, name).max_tokens
 
     def observe(self, prompt: Prompt, tokens_in: int | None, tokens_out: int | None) -> None:
         """Note what the endpoint reported for a question; unknown counts say nothing."""
@@ -164,7 +172,7 @@ class WorstCase:
         # A metric asks at most once for each passage of the context, and three times more.
         calls = len(item.context) + 3
         extra = (metric.extra_tokens(item) + IMAGE_TOKENS * metric.pictures_shown(item) for metric in judged)
-        costs = (price.cost(tokens_in + more, most_out) for more in extra for price, most_out in self._judges)
+        costs = (price.cost(tokens_in + more, most_out) for more in extra for price, most_out in self._seats)
         return calls * self._run.judge_repeats * sum(cost or 0.0 for cost in costs)
 
     def trial(self) -> float:

@@ -20,7 +20,7 @@ from benchmarks.engine.execution import lifecycle, reply_cache
 from benchmarks.engine.execution.budget import WorstCase, money_left
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
 from benchmarks.engine.execution.finishing import refresh_summary
-from benchmarks.engine.execution.judge import judge_parameters
+from benchmarks.engine.execution.judge import judge_parameters, second_judge
 from benchmarks.engine.execution.model_clients import model_client
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.request_pool import Aborted, Finished, PanelJudge, RequestPool
@@ -84,19 +84,14 @@ class RunExecutor:
         for role, model in self.models.items():
             model.adjustments.notes |= run.adjustments.get(role, {})
         self.adjustments_stored = run.adjustments
+        second = second_judge(run)
         self.pool = RequestPool(
             self.models["model"],
-            [
-                PanelJudge(
-                    judge,
-                    judge_parameters(run, name),
-                    reply_cache.JudgeResponseCache(name) if self.uses_cache else None,
-                )
-                for name, judge in zip(names, judges, strict=True)
-            ],
+            [self._panel_judge(name, judge) for name, judge in zip(names, judges, strict=True)],
             {name: run.parameters.get(name) for name in sent_parameters()},
             judge_repeats=run.judge_repeats,
             judge_vote=run.judge_vote,
+            second_judge=self._panel_judge(second, model_client(second)) if second else None,
             deferred=self.deferred,
             user=simulated_user_of(run),
             inbox=self.inbox,
@@ -114,6 +109,10 @@ class RunExecutor:
         self.crowded_since: float | None = None
         self.abort_at: float | None = None
         self.summary_due = self.began + SUMMARY_SECONDS
+
+    def _panel_judge(self, name: str, model: Model) -> PanelJudge:
+        cache = reply_cache.JudgeResponseCache(name) if self.uses_cache else None
+        return PanelJudge(model, judge_parameters(self.run, name), cache)
 
     def work(self) -> None:
         """Work until nothing is left to claim, the run stops, or another run needs the thread."""

@@ -30,9 +30,11 @@ class JudgeParameters:
 
 def judge_parameters(run: Run, judge: str) -> JudgeParameters:
     """How one of the run's judges is asked, as stored when the run was started."""
-    stored = {name: value for name, value in run.judge_settings.items() if name not in ("params", "params_of")}
+    stored = {name: value for name, value in run.judge_settings.items() if name in JudgeSettings.model_fields}
     judging = JudgeSettings.model_validate(stored)
     params = run.judge_settings.get("params_of", {}).get(judge, run.judge_settings.get("params", {}))
+    if judge == second_judge(run):
+        params = run.judge_settings["second"]["params"]
     thinks = traits_of(judge, settings.CODEFORGE.model_families).thinking is not None
     return JudgeParameters(
         temperature=judging.temperature,
@@ -43,6 +45,11 @@ def judge_parameters(run: Run, judge: str) -> JudgeParameters:
             **({"reasoning_effort": judging.effort} if judging.effort else {}),
         },
     )
+
+
+def second_judge(run: Run) -> str:
+    """The judge of answers on which the replies of the run's own judges cannot be read; empty without one."""
+    return str(run.judge_settings.get("second", {}).get("model", ""))
 
 
 class EngineJudge:

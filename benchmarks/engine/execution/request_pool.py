@@ -78,6 +78,7 @@ class RequestPool:
     _: KW_ONLY
     judge_repeats: int
     judge_vote: str
+    second_judge: PanelJudge | None = None
     deferred: Mapping[str, Metric]
     user: SimulatedUser | None = None
     inbox: SimpleQueue[Finished]
@@ -299,16 +300,13 @@ class RequestPool:
         """The last score. Those before it go into the inbox as they come, because they are paid for."""
         judged = Judged(request, {})
         for name in request.metrics:
-            judges = [
-                EngineJudge(judge.model, judge.parameters, slot, judge.cache if repeat == 1 else None)
-                for repeat in range(1, self.judge_repeats + 1)
-                for judge in self.judges
-            ]
+            seats = self._seats(slot)
             try:
                 await self._wait_for_room()
-                score = await self._score(self.deferred[name], request, judges)
+                score = await self._score(self.deferred[name], request, seats)
             except asyncio.CancelledError:
                 # The judge was paid for calls whose verdict is now incomplete: their cost is stored, the score is not.
+                judges = dict.fromkeys(judge for seat in seats for judge in (seat.judge, *seat.substitutes))
                 spent = tuple(judge.usage for judge in judges if judge.spent.calls)
                 if not spent:
                     raise
@@ -319,17 +317,33 @@ class RequestPool:
                 self.inbox.put(judged)
         return judged
 
-    async def _score(self, metric: Metric, request: ToJudge, judges: Sequence[EngineJudge]) -> Score:
-        """The score of a deferred metric; of a judged one by ``judges``, repeat by repeat."""
+    def _seats(self, slot: Slot) -> list[Seat[EngineJudge]]:
+        """The verdicts to ask for, repeat by repeat. The second judge takes the seat of one whose replies cannot be
+        read, and after it the next judge of the panel."""
+        seats: list[Seat[EngineJudge]] = []
+        second = [self._engine_judge(self.second_judge, slot, 1)] if self.second_judge else []
+        for repeat in range(1, self.judge_repeats + 1):
+            judges = [self._engine_judge(judge, slot, repeat) for judge in self.judges]
+            following = [*judges[1:], *judges[:1]]
+            for judge, following_one in zip(judges, following, strict=True):
+                substitutes = [*second, *([following_one] if len(judges) > 1 else [])]
+                seats.append(Seat(judge, repeat, substitutes))
+        return seats
+
+    @staticmethod
+    def _engine_judge(judge: PanelJudge, slot: Slot, repeat: int) -> EngineJudge:
+        return EngineJudge(judge.model, judge.parameters, slot, judge.cache if repeat == 1 else None)
+
+    async def _score(self, metric: Metric, request: ToJudge, seats: Sequence[Seat[EngineJudge]]) -> Score:
+        """The score of a deferred metric; of a judged one by the judges on ``seats``."""
         if isinstance(metric, DeterministicMetric):
             async with SANDBOXES:
                 # Canceling does not stop the thread. It ends by the sandbox's own time limit, and its score is dropped.
                 return await asyncio.to_thread(score_of, metric, request.item)
         assert isinstance(metric, JudgedMetric), "a metric is judged or deterministic"
-        assert judges, "runs with a judged metric have a judge"
+        assert seats, "runs with a judged metric have a judge"
         if reason := self.judge_breaker.tripped:
-            return judge_error(f"The judge {judges[0].model} was not called: {reason}")
-        seats = [Seat(judge, 1 + place // len(self.judges)) for place, judge in enumerate(judges)]
+            return judge_error(f"The judge {seats[0].judge.model} was not called: {reason}")
         try:
             with span("judge", codeforge__result=request.result_id, codeforge__metric=metric.name):
                 score = await judged_by_panel(metric, request.item, seats, self.judge_vote)

@@ -8,12 +8,15 @@ import pytest
 from django.test import Client
 
 from benchmarks.engine.execution.budget import WorstCase, mean_price
+from benchmarks.engine.execution.prompts import PromptBuilder
+from benchmarks.engine.execution.scoring import metrics_of
 from benchmarks.models import Outcome, RunStatus
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.control import retry_failed
 from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.start import request_of
 from codeforge.config import ModelConfig
+from tests.loopback.faults import Fault
 from tests.loopback.replies import Asked
 from tests.support.factories import JUDGE, MODEL, make_dataset, make_run, make_task
 from tests.support.running import Endpoint, model_requests, worked
@@ -84,8 +87,8 @@ def test_every_second_repeat_reads_the_criteria_in_reverse(panel: Any) -> None:
 
 
 def test_a_judge_that_fails_leaves_no_score_and_retrying_asks_no_model(panel: Any) -> None:
-    script, panel.script = panel.script, lambda asked: "no json" if asked.body["model"] == "second" else script(asked)
-    script_before = script
+    script_before = panel.script
+    panel.script = lambda asked: Fault("down", 400) if asked.body["model"] == "second" else script_before(asked)
     request = {"metrics": ["rubric:tone"], "judge_model": [JUDGE, SECOND]}
     run = worked(make_run(make_dataset(3, rubrics=(TONE,)), **request))
     assert set(run.results.values_list("outcome", flat=True)) == {Outcome.JUDGE_ERROR}
@@ -154,3 +157,103 @@ def test_the_page_of_a_run_shows_the_agreement_and_that_of_a_result_each_verdict
     result = client.get(f"/runs/{run.pk}/results/{run.results.earliest('position').pk}/").content.decode()
     assert result.count("reverse order") == 2
     assert "Verdicts for tone (rubric)" in result
+
+
+def with_second(settings: Any, model: str = SECOND) -> None:
+    judge = settings.CODEFORGE.judge.model_copy(update={"second_model": model})
+    settings.CODEFORGE = settings.CODEFORGE.model_copy(update={"judge": judge})
+
+
+def breaks(server: Any, broken: str) -> None:
+    script = server.script
+    server.script = lambda asked: "no json" if asked.body["model"] == broken else script(asked)
+
+
+def test_the_second_judge_scores_what_the_judge_left_unread_and_the_score_says_so(panel: Any, settings: Any) -> None:
+    with_second(settings)
+    breaks(panel, "judge")
+    run = worked(make_run(make_dataset(3, rubrics=(TONE,)), metrics=["rubric:tone"], judge_model=JUDGE))
+    assert run.status == RunStatus.COMPLETED
+    assert set(run.scores.values_list("value", flat=True)) == {0.5}
+    score = run.scores.first()
+    assert (score.detail["judge"], score.detail["instead_of"]) == (SECOND, JUDGE)
+    assert score.reason == f"second {SECOND} judged in place of {JUDGE}, whose replies could not be read."
+    assert score.judge["calls"] == 3, "the judge twice, then the second"
+    assert "no json" in score.judge["raw_reply"], "what the judge wrote is kept"
+    models = [body["model"] for body in panel.stats.bodies if body["model"] in ("judge", "second")]
+    assert (models.count("judge"), models.count("second")) == (6, 3)
+
+
+def test_each_judge_is_paid_at_its_own_price_when_the_second_takes_over(panel: Any, settings: Any) -> None:
+    with_second(settings)
+    request = {"metrics": ["rubric:tone"], "judge_model": JUDGE, "max_tokens": 10, "budget_usd": 50.0}
+    own = worked(make_run(make_dataset(3, rubrics=(TONE,)), **request))
+    assert own.judge_settings["second"] == {"model": SECOND, "params": {}}
+    assert not any(body["model"] == "second" for body in panel.stats.bodies), "a judge that can be read needs none"
+    breaks(panel, "judge")
+    run = worked(make_run(make_dataset(3, rubrics=(TONE,)), **request))
+    rows = run.scores.first().judge["by_model"]
+    assert [row[0] for row in rows] == [JUDGE, SECOND]
+    assert run.judge_cost_usd is not None and run.judge_cost_usd > 3 * 30e-6
+    item = PromptBuilder(run).item(run.dataset_version.tasks.first())
+    with_it = WorstCase(run).judging(item, metrics_of(run))
+    run.judge_settings.pop("second")
+    assert with_it > WorstCase(run).judging(item, metrics_of(run)), "the budget reserves its cost"
+
+
+def test_the_next_judge_of_the_panel_takes_the_seat_of_one_that_cannot_be_read(panel: Any) -> None:
+    breaks(panel, "judge")
+    run = worked(make_run(make_dataset(3, rubrics=(TONE,)), metrics=["rubric:tone"], judge_model=[JUDGE, SECOND]))
+    score = run.scores.first()
+    rows = [(row["judge"], row.get("instead_of"), row["value"]) for row in score.detail["verdicts_of"]]
+    assert rows == [(SECOND, JUDGE, 0.5), (SECOND, None, 0.5)]
+    assert f"{SECOND} judged in place of {JUDGE}" in score.reason
+    assert not run.summary.get("panels"), "a verdict in another's place shows no agreement"
+
+
+def test_what_no_judge_could_be_read_on_lists_what_each_wrote(panel: Any, settings: Any) -> None:
+    with_second(settings)
+    panel.script = lambda asked: f"{asked.body['model']} declines" if asked.body["model"] != "model" else "2"
+    run = worked(make_run(make_dataset(1, rubrics=(TONE,)), metrics=["rubric:tone"], judge_model=JUDGE))
+    reason = run.results.get().error_message
+    assert run.results.get().outcome == Outcome.JUDGE_ERROR
+    assert "“judge declines”" in reason and "“second declines”" in reason
+
+
+def test_a_judge_that_is_unreachable_leaves_the_seat_to_a_retry(panel: Any, settings: Any) -> None:
+    with_second(settings)
+    script = panel.script
+    panel.script = lambda asked: Fault("unreachable", 400) if asked.body["model"] == "judge" else script(asked)
+    run = worked(make_run(make_dataset(1, rubrics=(TONE,)), metrics=["rubric:tone"], judge_model=JUDGE))
+    assert run.results.get().outcome == Outcome.JUDGE_ERROR
+    assert not any(body["model"] == "second" for body in panel.stats.bodies)
+
+
+@pytest.mark.parametrize(
+    ("second", "request_", "expected"),
+    [
+        (JUDGE, {}, None),
+        (MODEL, {}, None),
+        (MODEL, {"allow_self_judging": True}, MODEL),
+        (SECOND, {}, SECOND),
+        (SECOND, {"judge_model": [JUDGE, SECOND]}, None),
+    ],
+)
+def test_the_second_judge_is_neither_on_the_panel_nor_the_model_under_test(
+    panel: Any, settings: Any, second: str, request_: Any, expected: str | None
+) -> None:
+    with_second(settings, second)
+    run = make_run(make_dataset(1, rubrics=(TONE,)), **{"metrics": ["rubric:tone"], "judge_model": JUDGE, **request_})
+    assert run.judge_settings.get("second", {}).get("model") == expected
+
+
+def test_a_budget_names_a_second_judge_without_a_price(panel: Any, settings: Any) -> None:
+    with_second(settings, "loop/unpriced")
+    with pytest.raises(InvalidRequest, match="loop/unpriced"):
+        make_run(
+            make_dataset(1, rubrics=(TONE,)),
+            metrics=["rubric:tone"],
+            judge_model=JUDGE,
+            max_tokens=10,
+            budget_usd=1.0,
+        )

@@ -199,6 +199,18 @@ def check_judge(values: dict[str, Any], metrics: Sequence[Metric], errors: Error
             )
 
 
+def second_judge_of(values: Mapping[str, Any]) -> str:
+    """The configured judge of answers on which the replies of the run's judges cannot be read.
+
+    Empty without one, and if it is one of them, cannot see the images of a rubric, or would judge its own answers.
+    """
+    second, judges = settings.CODEFORGE.judge.second_model or "", judges_named(values["judge_model"])
+    shows = any("picture" in rubric.get("sees", ()) for rubric in values["rubrics"].values())
+    blind = shows and not settings.CODEFORGE.model(second).sees_pictures
+    own = second == values["model"] and not values["allow_self_judging"]
+    return "" if not judges or second in judges or blind or own else second
+
+
 def check_user(values: dict[str, Any], version: DatasetVersion, errors: Errors) -> None:
     """Check the simulated user.
 
@@ -221,7 +233,8 @@ def check_user(values: dict[str, Any], version: DatasetVersion, errors: Errors) 
 def check_budget(values: Mapping[str, Any], errors: Errors) -> None:
     if values["budget_usd"] is None:
         return
-    for model in filter(None, (values["model"], values["user_model"], *judges_named(values["judge_model"]))):
+    judges = (*judges_named(values["judge_model"]), second_judge_of(values))
+    for model in filter(None, (values["model"], values["user_model"], *judges)):
         if not price_of(model).known:
             errors["budget_usd"].append(
                 f"The price of {model} is unknown, so a budget cannot be enforced. "

@@ -223,6 +223,6 @@ def _run_of(source: Run, request: Mapping[str, Any]) -> Run:
     return Run(
         **{name: getattr(source, name) for name in _COPIED} | given,
         self_judged=source.model in judges_named(judge),
-        judge_settings=start.judge_settings(judge),
+        judge_settings=start.judge_settings(judge, checks.second_judge_of({**request, "judge_model": judge})),
         rescored_from=source.pk,
     )

@@ -25,6 +25,7 @@ from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.providers import missing_keys
 from benchmarks.services.requests import check_idempotency_key, fingerprint
+from benchmarks.services.runs.checks import second_judge_of
 from benchmarks.services.runs.requests import validated
 
 KEPT_FOR = timedelta(hours=24)
@@ -43,16 +44,19 @@ def run_of(request: Mapping[str, Any]) -> Run:
         dataset_version=request["dataset"].current_version,
         rubrics=request["rubrics"],
         model_params=_model_params(request["model"], beside_limit=request["max_tokens"] is not None),
-        judge_settings=judge_settings(request["judge_model"]),
+        judge_settings=judge_settings(request["judge_model"], second_judge_of(request)),
     )
 
 
-def judge_settings(model: str) -> dict[str, Any]:
-    """How the judge is asked from now on, as ``Run.judge_settings``; empty without a judge."""
+def judge_settings(model: str, second: str = "") -> dict[str, Any]:
+    """How the judge is asked from now on, and who is the ``second`` if any, as ``Run.judge_settings``; empty without
+    a judge."""
     if not model:
         return {}
     params = {name: _model_params(name, beside_limit=True) for name in judges_named(model)}
     common = settings.CODEFORGE.judge.settings.model_dump()
+    if second:
+        common["second"] = {"model": second, "params": _model_params(second, beside_limit=True)}
     return common | ({"params": params[model]} if model in params else {"params": {}, "params_of": params})
 
 
