@@ -14,6 +14,7 @@ from benchmarks.models import Outcome, RunStatus
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.control import retry_failed
 from benchmarks.services.runs.estimate import plan_run
+from benchmarks.services.runs.rescoring import start_rescoring
 from benchmarks.services.runs.start import request_of
 from codeforge.config import ModelConfig
 from tests.loopback.faults import Fault
@@ -257,3 +258,11 @@ def test_a_budget_names_a_second_judge_without_a_price(panel: Any, settings: Any
             max_tokens=10,
             budget_usd=1.0,
         )
+
+
+def test_a_rescoring_uses_the_second_judge_that_is_configured_by_then(panel: Any, settings: Any) -> None:
+    run = worked(make_run(make_dataset(1, rubrics=(TONE,)), metrics=["rubric:tone"], judge_model=JUDGE))
+    with_second(settings)
+    breaks(panel, "judge")
+    again = worked(start_rescoring(run, {"metrics": ["rubric:tone"], "judge_model": JUDGE}))
+    assert again.scores.get().detail["judge"] == SECOND

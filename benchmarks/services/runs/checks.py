@@ -204,11 +204,13 @@ def second_judge_of(values: Mapping[str, Any]) -> str:
 
     Empty without one, and if it is one of them, cannot see the images of a rubric, or would judge its own answers.
     """
-    second, judges = settings.CODEFORGE.judge.second_model or "", judges_named(values["judge_model"])
+    second, judges = settings.CODEFORGE.judge.second_model, judges_named(values["judge_model"])
+    if not second or not judges or second in judges:
+        return ""
     shows = any("picture" in rubric.get("sees", ()) for rubric in values["rubrics"].values())
     blind = shows and not settings.CODEFORGE.model(second).sees_pictures
-    own = second == values["model"] and not values["allow_self_judging"]
-    return "" if not judges or second in judges or blind or own else second
+    own = second == values["model"] and not values.get("allow_self_judging")
+    return "" if blind or own else second
 
 
 def check_user(values: dict[str, Any], version: DatasetVersion, errors: Errors) -> None:

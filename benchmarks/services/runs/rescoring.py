@@ -218,11 +218,12 @@ def _run_of(source: Run, request: Mapping[str, Any]) -> Run:
     """The run of a validated request, not saved."""
     given = {name: value for name, value in request.items() if name not in ("allow_self_judging", "model")}
     judge = request.get("judge_model", "")
+    second = checks.second_judge_of({"model": source.model, "rubrics": source.rubrics, **request, "judge_model": judge})
     if source.kind == RunKind.TRIAL:  # stays out of the lists that its trial is not in
         given |= {"kind": RunKind.TRIAL, "tags": list(dict.fromkeys([*given.get("tags", ()), RunKind.TRIAL.value]))}
     return Run(
         **{name: getattr(source, name) for name in _COPIED} | given,
         self_judged=source.model in judges_named(judge),
-        judge_settings=start.judge_settings(judge, checks.second_judge_of({**request, "judge_model": judge})),
+        judge_settings=start.judge_settings(judge, second),
         rescored_from=source.pk,
     )
