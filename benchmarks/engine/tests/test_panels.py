@@ -166,8 +166,12 @@ def with_second(settings: Any, model: str = SECOND) -> None:
 
 
 def breaks(server: Any, broken: str) -> None:
+    """From now on a judge writes no JSON, except when it is tried."""
     script = server.script
-    server.script = lambda asked: "no json" if asked.body["model"] == broken else script(asked)
+    tried = "capital of France"
+    server.script = lambda asked: (
+        "no json" if asked.body["model"] == broken and tried not in asked.prompt else script(asked)
+    )
 
 
 def test_the_second_judge_scores_what_the_judge_left_unread_and_the_score_says_so(panel: Any, settings: Any) -> None:
