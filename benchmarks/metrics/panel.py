@@ -1,8 +1,8 @@
 """Several verdicts on one answer: of several judges, or of one judge that is asked again, as one score.
 
-Every second repeat reads what has no order of its own, such as accepted answers, in reverse. If a judge's replies cannot
-be read, another judge takes its seat, and the score says so. A seat that stays without a verdict makes the score an
-error: a mean over whichever judges answered would compare with nothing.
+Every second repeat reads what has no order of its own, such as accepted answers, in reverse. If a judge's replies
+cannot be read, another judge takes its seat, and the score says so. A seat that stays without a verdict makes the score
+an error: a mean over whichever judges answered would compare with nothing.
 """
 
 from __future__ import annotations

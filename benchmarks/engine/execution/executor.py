@@ -21,7 +21,7 @@ from benchmarks.engine.execution.budget import WorstCase, money_left
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
 from benchmarks.engine.execution.finishing import refresh_summary
 from benchmarks.engine.execution.judge import judge_parameters, second_judge
-from benchmarks.engine.execution.model_clients import model_client
+from benchmarks.engine.execution.model_clients import Model, model_client
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.request_pool import Aborted, Finished, PanelJudge, RequestPool
 from benchmarks.engine.execution.result_store import ResultStore, Work, note_adjustments

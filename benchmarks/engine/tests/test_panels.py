@@ -20,7 +20,7 @@ from codeforge.config import ModelConfig
 from tests.loopback.faults import Fault
 from tests.loopback.replies import Asked
 from tests.support.factories import JUDGE, MODEL, make_dataset, make_run, make_task
-from tests.support.running import Endpoint, model_requests, worked
+from tests.support.running import VERDICT, Endpoint, model_requests, worked
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -168,10 +168,13 @@ def with_second(settings: Any, model: str = SECOND) -> None:
 def breaks(server: Any, broken: str) -> None:
     """From now on a judge writes no JSON, except when it is tried."""
     script = server.script
-    tried = "capital of France"
-    server.script = lambda asked: (
-        "no json" if asked.body["model"] == broken and tried not in asked.prompt else script(asked)
-    )
+
+    def breaking(asked: Asked) -> str:
+        if "capital of France" in asked.prompt:
+            return VERDICT
+        return "no json" if asked.body["model"] == broken else script(asked)
+
+    server.script = breaking
 
 
 def test_the_second_judge_scores_what_the_judge_left_unread_and_the_score_says_so(panel: Any, settings: Any) -> None:
@@ -199,7 +202,8 @@ def test_each_judge_is_paid_at_its_own_price_when_the_second_takes_over(panel: A
     run = worked(make_run(make_dataset(3, rubrics=(TONE,)), **request))
     rows = run.scores.first().judge["by_model"]
     assert [row[0] for row in rows] == [JUDGE, SECOND]
-    assert run.judge_cost_usd is not None and run.judge_cost_usd > 3 * 30e-6
+    assert run.judge_cost_usd is not None
+    assert run.judge_cost_usd > 3 * 30e-6
     item = PromptBuilder(run).item(run.dataset_version.tasks.first())
     with_it = WorstCase(run).judging(item, metrics_of(run))
     run.judge_settings.pop("second")
@@ -222,7 +226,8 @@ def test_what_no_judge_could_be_read_on_lists_what_each_wrote(panel: Any, settin
     run = worked(make_run(make_dataset(1, rubrics=(TONE,)), metrics=["rubric:tone"], judge_model=JUDGE))
     reason = run.results.get().error_message
     assert run.results.get().outcome == Outcome.JUDGE_ERROR
-    assert "“judge declines”" in reason and "“second declines”" in reason
+    assert "“judge declines”" in reason
+    assert "“second declines”" in reason
 
 
 def test_a_judge_that_is_unreachable_leaves_the_seat_to_a_retry(panel: Any, settings: Any) -> None:
