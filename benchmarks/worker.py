@@ -28,9 +28,12 @@ from benchmarks.engine.processes import WriterWatch
 from benchmarks.engine.sql import analyze_changed_tables
 from benchmarks.engine.webhooks.delivery import send_due
 from benchmarks.jobs import sweep
+from benchmarks.models import ScheduledRun
 from benchmarks.queries import schedules as schedule_reads
+from benchmarks.queries.gates import reference_run
 from benchmarks.services.datasets.files import sync_datasets
 from benchmarks.services.errors import NotPossible
+from benchmarks.services.gates import check_scheduled, series_of
 from benchmarks.services.operations.retention import prune_texts
 from benchmarks.services.schedules import start_due, store_score_drops
 
@@ -75,11 +78,20 @@ def follow_schedules() -> None:
             if held is None or not lease.heartbeat(held):
                 return
             try:
-                earlier = schedule_reads.earlier_runs(scheduled)
-                drops = schedule_reads.score_drops(scheduled, earlier)
-                store_score_drops(scheduled, earlier[0] if earlier else None, drops)
+                compare_scheduled(scheduled)
             except Exception:  # one run must not keep the others from being compared
                 logger.exception("run %s could not be compared with earlier ones", scheduled.run_id)
+
+
+def compare_scheduled(scheduled: ScheduledRun) -> None:
+    """By the margin of the schedule, or else for any significant drop."""
+    if scheduled.schedule.margin is not None:
+        series = series_of(scheduled.schedule)
+        check_scheduled(scheduled, series, reference_run(scheduled, series))
+        return
+    earlier = schedule_reads.earlier_runs(scheduled)
+    drops = schedule_reads.score_drops(scheduled, earlier)
+    store_score_drops(scheduled, earlier[0] if earlier else None, drops)
 
 
 class PeriodicThread(threading.Thread):

@@ -59,7 +59,8 @@ def _by_run(drops: Sequence[ScoreDrop]) -> list[list[ScoreDrop]]:
 
 def _drop(drop: ScoreDrop, *others: ScoreDrop) -> Notice:
     run, before = drop.scheduled_run.run, drop.compared_with
-    bounds = f"95% interval {interval(-drop.high, -drop.low, points)} points"
+    what = "95% interval" if drop.p_adjusted is not None else "Bounds of the gate:"
+    bounds = f"{what} {interval(-drop.high, -drop.low, points)} points"
     facts = [newer_sentence(before, run) if before else f"{run_of_day(run)}."]
     facts.append(f"{bounds}, {plural(drop.n_shared, 'shared task')}.")
     facts += [f"{_title(other.metric)}: {signed_points(other.difference)} points." for other in others]

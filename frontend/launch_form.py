@@ -38,7 +38,7 @@ _IN_LIST = re.compile(r"\w+\[\d+\]: (.*)", re.DOTALL)
 _SEPARATORS = re.compile(r"[\s,]+")
 _OF_FORM = {"datasets": "dataset", "models": "model"}
 """Field of an experiment → the field of the form that stands for it."""
-_CHOSEN = ("model", "more_models", "dataset", "metrics", "when")
+_CHOSEN = ("model", "more_models", "dataset", "metrics", "when", "margin")
 _BESIDE = ("csrfmiddlewaretoken", "do", "like", "sheet", *SizeQuestion().fields)
 """What is sent with the form and not part of its state."""
 _TASKS = [name for name, row in RUN_PARAMETERS.items() if row.selects and not row.canvas_only]
@@ -81,6 +81,9 @@ class LaunchForm(RequestForm):
     description = forms.CharField(label="Description", required=False, widget=forms.Textarea({"rows": 2}))
     tags = forms.CharField(label="Tags", required=False, help_text="Separated by commas")
     when = forms.CharField(label="Schedule", required=False)
+    margin = forms.CharField(
+        label="Tolerated loss (points)", required=False, help_text="Empty: each significant drop is reported"
+    )
     average_variants = forms.BooleanField(label="Rank models by their means over the variants", required=False)
 
     def __init__(self, datasets: Sequence[Dataset], data: QueryDict) -> None:
@@ -153,7 +156,8 @@ class LaunchForm(RequestForm):
             raise InvalidRequest({"when": ["A schedule starts one run. Choose one model, benchmark and variant."]})
         request = self.request_data()
         name = request.pop("name", "") or f"{request.get('model', '')} on {request.get('dataset', '')}"
-        return {"name": name, "when": self.sent.get("when", ""), "request": request}
+        own = {field: self.sent.get(field, "") for field in ("when", "margin")}
+        return {"name": name, "request": request, **own}
 
     def _request(self, is_run: bool) -> dict[str, Any]:
         given = {name: value for name, value in super().request_data().items() if name not in _CHOSEN}
@@ -228,7 +232,7 @@ class LaunchForm(RequestForm):
         placed = {*_CHOSEN, *_TASKS, *canvas, *_JUDGE, *_PROMPT, "budget_usd"}
         yield fold_of(self, "Parameters", [name for name in RUN_PARAMETERS if name not in placed])
         yield fold_of(self, "Name and tags", ["name", "tags", "description"])
-        yield fold_of(self, "When", ["when"], otherwise="now", is_open=self.is_schedule)
+        yield fold_of(self, "When", ["when", "margin"], otherwise="now", is_open=self.is_schedule)
 
     # Errors, and the state.
 

@@ -11,6 +11,7 @@ from rest_framework.routers import SimpleRouter
 from benchmarks.api import (
     canvas_sets,
     experiments,
+    gates,
     imports,
     judges,
     leaderboard,
@@ -52,6 +53,10 @@ VIEWS = (
     (f"datasets/{SLUG}/analysis", task_analysis.TaskAnalysisView, "task-analysis"),
     (f"datasets/{SLUG}/doubtful-references", task_analysis.DoubtfulTasksView, "doubtful-tasks"),
     ("matrix/(?P<form>csv|md|tex|png)", experiments.MatrixExport, "matrix-export"),
+    (f"{RUN}/gate", gates.GateView, "run-gate"),
+    ("gates", gates.GateSeriesList, "gate-series-list"),
+    (f"gates/{SLUG}", gates.GateSeriesView, "gate-series"),
+    (f"gates/{SLUG}/reset", gates.GateSeriesReset, "gate-series-reset"),
     ("leaderboard", leaderboard.OverallLeaderboard, "overall-leaderboard"),
     ("compare", statistics.Comparisons, "compare"),
     ("history", leaderboard.HistoryList, "history"),

@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.analysis.comparisons import Compared, common_metrics, compared_runs
-from benchmarks.analysis.score_table import edges_of, task_scores
+from benchmarks.analysis.comparisons import Compared, compared_runs
+from benchmarks.analysis.gates import Gated
 from benchmarks.management.actions import MISSED, OK, RUN_FAILED, UNDECIDED
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.models import COMPLETED, ERRORS, TERMINAL, Outcome, Run
-from benchmarks.presentation.comparisons import gate_sentence
+from benchmarks.models import COMPLETED, ERRORS, Outcome, Run
+from benchmarks.presentation.comparisons import series_sentence
 from benchmarks.presentation.labels import run_status
-from benchmarks.presentation.numbers import n_of, number, percent, plural, points
+from benchmarks.presentation.numbers import n_of, number, percent, plural
 from benchmarks.presentation.sentences import if_missing, n_of_expected
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.statistics.margins import LEVEL, NIGHTS, Verdict
+from benchmarks.statistics.margins import Verdict
 
 LEAST_REPEATS = 3
 """A task of which one repeat is not right can still be right in most of so many."""
@@ -92,20 +92,6 @@ def ending_gate(run: Run, allowed_errors: int) -> Gate:
     return Gate(name, run.status in COMPLETED and run.errors <= allowed_errors, words)
 
 
-def earlier_run(run_id: int, metrics: Sequence[str]) -> Run:
-    """The run to compare with. Raises ``InvalidRequest`` if a run with these metrics cannot be compared with it."""
-    earlier = Run.objects.filter(pk=run_id).first()
-    if earlier is None:
-        problem = f"Run {run_id} does not exist."
-    elif earlier.status not in TERMINAL:
-        problem = f"Run {run_id} is {run_status(earlier.status).lower()}. Compare with a run that has ended."
-    elif not any(name in metrics and is_score(name) for name in earlier.metrics):
-        problem = f"Run {run_id} has none of these metrics. It has: {', '.join(earlier.metrics)}."
-    else:
-        return earlier
-    raise InvalidRequest({"compare_to": [problem]})
-
-
 def compare_with(earlier_id: int, run_id: int) -> list[Compared]:
     """The run compared with the earlier one on every shared score, over tasks of identical content."""
     runs = runs_to_compare([earlier_id, run_id])
@@ -116,22 +102,17 @@ def regression_gates(comparisons: Sequence[Compared]) -> list[Gate]:
     return [Gate(f"no regression in {each.metric}", not each.is_drop, each.change_sentence) for each in comparisons]
 
 
-def margin_gates(earlier_id: int, run_id: int, margin: float, *, nightly: bool = False) -> list[Gate]:
-    """Whether the run is no worse than the earlier one by the margin, on the headline of the earlier one.
-
-    With ``nightly``, the bound that calls it worse is that of one night of a series of ``NIGHTS``.
-    """
-    runs = runs_to_compare([earlier_id, run_id])
-    metric = next(iter(common_metrics(runs)), "")
-    if len(runs) < 2 or not metric:
-        words = "The runs share no score from 0 to 1."
-        return [Gate(f"not worse by {points(margin)} points", False, words, undecided=True)]
-    earlier, later = (task_scores(run, metric) for run in runs)
-    found = edges_of(earlier, later, LEVEL, LEVEL / NIGHTS if nightly else LEVEL)
-    verdict = found.verdict(margin)
-    words = gate_sentence(found, margin, f"run {earlier_id}", f"run {run_id}")
-    undecided = verdict in (Verdict.UNDECIDED, Verdict.MISSING)
-    return [Gate(f"{metric} not worse by {points(margin)} points", verdict is Verdict.PASS, words, undecided=undecided)]
+def margin_gate(gated: Gated) -> Gate:
+    """Whether the run is no worse than the earlier one by the margin, on the headline of the earlier one."""
+    check = gated.check
+    counted = gated.counted
+    words = (
+        check.sentence
+        if counted is None
+        else f"{check.sentence} {series_sentence(counted.series.name, counted.number)}"
+    )
+    undecided = check.verdict in (Verdict.UNDECIDED, Verdict.MISSING)
+    return Gate(check.name, check.verdict is Verdict.PASS, words, undecided=undecided)
 
 
 def task_gates(run: Run, task_ids: Sequence[str]) -> list[Gate]:

@@ -28,21 +28,26 @@ from benchmarks.management.actions import (
 )
 from benchmarks.management.following import Progress, follow
 from benchmarks.management.resources import DeletingCommand
-from benchmarks.models import LIVE, Run
+from benchmarks.models import LIVE, GateSeries, Run
 from benchmarks.page_urls import page_address
 from benchmarks.presentation.actions import done_sentence
-from benchmarks.presentation.comparisons import self_check_sentences
+from benchmarks.presentation.comparisons import self_check_sentences, series_sentence
 from benchmarks.queries.contamination import contamination_check
+from benchmarks.queries.gates import MOST_CHECKS, gate_series, series_named
+from benchmarks.queries.resources.gates import GateSeriesResource
 from benchmarks.queries.resources.plans import Plan
 from benchmarks.queries.resources.runs import RunResource
 from benchmarks.queries.runs import run_detail
+from benchmarks.queries.tables.gates import CHECKS, SERIES
 from benchmarks.services.comparisons import read_margin
 from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.gates import check_series_name, earlier_run, gated, reset_series
 from benchmarks.services.runs import control
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.rescoring import PARAMETERS as RESCORING
 from benchmarks.services.runs.rescoring import plan_rescoring, start_rescoring
 from benchmarks.services.runs.start import start_run
+from benchmarks.statistics.margins import NIGHTS
 
 RUN = argument("run", "RUN", "id of the run", type=int)
 REQUIREMENTS = group(
@@ -62,7 +67,8 @@ REQUIREMENTS = group(
         "POINTS",
         "exit with 1 if the run is worse than --compare-to by more points, with 4 if the data cannot tell",
     ),
-    switch("--nightly", "with --margin: one of a series; an unchanged system fails with at most 5%% in 100 nights"),
+    argument("--series", "NAME", "with --margin: count the check in this series of up to 100", default=""),
+    switch("--nightly", "with --margin: the bound of a series, without counting the check"),
     switch("--fail-on-regression", "exit with 1 if a metric is significantly worse than in --compare-to (paired test)"),
 )
 REPORTS = group(
@@ -106,10 +112,12 @@ class RunningCommand(DeletingCommand):
 
     @action(
         "Check whether a run is no worse than another one by a margin.",
-        RUN,
+        argument("run", "RUN", "id of the run", type=int, nargs="?"),
         argument("--against", "RUN", "the earlier run", type=int),
         argument("--margin", "POINTS", "by default 2"),
-        switch("--nightly", "one of a series; an unchanged system fails with at most 5%% in 100 nights"),
+        argument("--series", "NAME", "count the check in this series; 100 checks share 5%% false alarms", default=""),
+        switch("--nightly", "the bound of a series, without counting the check"),
+        argument("--reset", "NAME", "instead: count the checks of this series from 1 again"),
         argument(
             "--keep-right",
             "TASK",
@@ -121,8 +129,20 @@ class RunningCommand(DeletingCommand):
         *REPORTS,
     )
     def gate(
-        self, run: int, *, against: int | None, margin: str | None, self_check: bool, **options: Any
+        self,
+        run: int | None,
+        *,
+        against: int | None,
+        margin: str | None,
+        self_check: bool,
+        reset: str | None,
+        **options: Any,
     ) -> int | None:
+        if reset is not None:
+            self._reset(reset, options["as_json"])
+            return None
+        if run is None:
+            raise InvalidRequest({"run": ["Name the run, or a series with --reset."]})
         judged = find_run(run)
         if self_check:
             self._print_self_check(judged, read_margin(margin), options["nightly"], options["as_json"])
@@ -136,8 +156,26 @@ class RunningCommand(DeletingCommand):
             "compare_to": against,
             "fail_on_regression": False,
         }
-        _check_requirements(judged.all_metrics, {**chosen, "margin": points, "nightly": options["nightly"]})
+        named = {name: options[name] for name in ("nightly", "series")}
+        _check_requirements(judged.all_metrics, {**chosen, "margin": points, **named})
         return self._judge(judged, **chosen, margin=points, **options)
+
+    def _reset(self, name: str, as_json: bool) -> None:
+        series = _series(name)
+        reset_series(series)
+        text = f"{name} begins anew. Its next check is the first of {NIGHTS}."
+        self.print_either(as_json, GateSeriesResource.of(_series(name), reader_of()), text)
+
+    @action("List the series of gates, or the checks of one.", argument("name", "NAME", "of a series", nargs="?"), JSON)
+    def series(self, *, name: str | None, as_json: bool, **options: Any) -> None:
+        if name is None:
+            rows = list(gate_series())
+            listed = [GateSeriesResource.of(row, reader_of()) for row in rows]
+            self.print_either(as_json, listed, SERIES.text(rows) if rows else "No series of gates yet.")
+            return
+        series = _series(name)
+        text = f"{series_sentence(name, series.counted)}\n{CHECKS.text(series.checks.all()[:MOST_CHECKS])}"
+        self.print_either(as_json, GateSeriesResource.of(series, reader_of()), text)
 
     def _print_self_check(self, run: Run, margin: float, nightly: bool, as_json: bool) -> None:
         try:
@@ -211,6 +249,7 @@ class RunningCommand(DeletingCommand):
         fail_on_regression: bool,
         margin: str | None,
         nightly: bool,
+        series: str = "",
         keep_right: Sequence[str] = (),
         as_json: bool,
         junit: Path | None,
@@ -221,7 +260,8 @@ class RunningCommand(DeletingCommand):
         comparisons = gates.compare_with(compare_to, run.pk) if compare_to is not None else []
         others = gates.threshold_gates(run, gates.read_thresholds(fail_under, run.all_metrics))
         if margin is not None and compare_to is not None:
-            others += gates.margin_gates(compare_to, run.pk, read_margin(margin), nightly=nightly)
+            check = gated(run, compare_to, read_margin(margin), series=series, in_series=nightly)
+            others.append(gates.margin_gate(check))
         others += gates.task_gates(run, keep_right)
         if fail_on_regression:
             others += gates.regression_gates(comparisons)
@@ -265,12 +305,22 @@ def _check_requirements(metrics: Sequence[str], options: Mapping[str, Any]) -> N
     read_margin(options["margin"])
     if options["nightly"] and options["margin"] is None:
         raise InvalidRequest({"nightly": ["Set --margin POINTS, too."]})
+    if options["series"] and options["margin"] is None:
+        raise InvalidRequest({"series": ["Set --margin POINTS, too."]})
+    check_series_name(options["series"])
     if options["compare_to"] is not None:
-        gates.earlier_run(options["compare_to"], metrics)
+        earlier_run(options["compare_to"], metrics)
     elif options["margin"] is not None:
         raise InvalidRequest({"margin": ["Name the earlier run with --compare-to RUN."]})
     elif options["fail_on_regression"]:
         raise InvalidRequest({"fail_on_regression": ["Name the earlier run with --compare-to RUN."]})
+
+
+def _series(name: str) -> GateSeries:
+    try:
+        return series_named(name)
+    except GateSeries.DoesNotExist:
+        raise NotPossible(f"Series {name} does not exist. To list series: {command('benchmark series')}") from None
 
 
 def find_run(pk: int) -> Run:

@@ -3,6 +3,7 @@
 from benchmarks.models.access import ApiToken, AuditEntry, IdempotencyKey, SavedView, ShareLink
 from benchmarks.models.datasets import EXAMPLE_SET, HIDDEN_KINDS, Dataset, DatasetFile, DatasetVersion, Task
 from benchmarks.models.experiments import Experiment
+from benchmarks.models.gates import GateCheck, GateSeries
 from benchmarks.models.imports import PushedResult, PushedRun
 from benchmarks.models.operations import (
     Lease,
@@ -67,6 +68,8 @@ __all__ = [
     "DatasetVersion",
     "Experiment",
     "Flag",
+    "GateCheck",
+    "GateSeries",
     "IdempotencyKey",
     "Label",
     "Lease",

@@ -21,6 +21,9 @@ class Schedule(models.Model):
         max_length=100, help_text="Time of day such as 03:00, or a cron expression such as 0 3 * * 1-5"
     )
     request = models.JSONField(help_text="Run request, as in the API")
+    margin = models.FloatField(
+        null=True, help_text="Loss from which a run is reported, as a score from 0 to 1; by default any significant one"
+    )
     account = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, help_text="Account that last saved the schedule"
     )
@@ -59,7 +62,8 @@ class ScheduledRun(models.Model):
 class ScoreDrop(models.Model):
     """A score of a scheduled run that is significantly lower than that of an earlier one.
 
-    Difference and interval are in scores from 0 to 1, the later run minus the earlier one.
+    Difference and interval are in scores from 0 to 1, the later run minus the earlier one. With a margin, low and high
+    are the bounds of the gate.
     """
 
     scheduled_run = models.ForeignKey(ScheduledRun, on_delete=models.CASCADE, related_name="score_drops")
@@ -68,7 +72,9 @@ class ScoreDrop(models.Model):
     difference = models.FloatField()
     low = models.FloatField()
     high = models.FloatField()
-    p_adjusted = models.FloatField(help_text="Holm's p-value over the metrics of the two runs")
+    p_adjusted = models.FloatField(
+        null=True, help_text="Holm's p-value over the metrics of the two runs; none for a schedule with a margin"
+    )
     n_shared = models.PositiveIntegerField(help_text="Tasks with a score in both runs")
     sentence = models.TextField()
     created_at = models.DateTimeField(auto_now_add=True)

@@ -12,7 +12,7 @@ from benchmarks.presentation.numbers import interval, n_of, number, p_words, per
 from benchmarks.presentation.ranks import Mark, against, effortless, is_below, listed, tied_names
 from benchmarks.statistics.contamination import Contamination
 from benchmarks.statistics.crossed import Shares
-from benchmarks.statistics.margins import Edges
+from benchmarks.statistics.margins import LEVEL, NIGHTS, Edges
 from benchmarks.statistics.margins import Verdict as GateVerdict
 from benchmarks.statistics.paired import Comparison
 from benchmarks.statistics.ranking import Verdict
@@ -134,6 +134,19 @@ def gate_sentence(edges: Edges, margin: float, a: str, b: str) -> str:
     if more is None:
         return f"Undecided: the difference is at the margin, which no number of tasks can decide ({found})."
     return f"Undecided: {plural(more, 'more task')} needed, if the difference stays as it is ({found})."
+
+
+def series_sentence(name: str, counted: int) -> str:
+    """Which check of a series of gates the latest one is, and whether the bound on false alarms still holds."""
+    bound = f"{100 * LEVEL:.0f}%"
+    if not counted:
+        return f"{name} has no checks yet. The first {NIGHTS} share {bound} of false alarms."
+    if counted > NIGHTS:
+        return (
+            f"Check {number(counted)} of {name}: the {bound} of false alarms were for {NIGHTS} checks, and are used "
+            "up. Reset the series to begin anew."
+        )
+    return f"Check {number(counted)} of {NIGHTS} that share {bound} of false alarms ({name})."
 
 
 _VERDICT_WORDS = {

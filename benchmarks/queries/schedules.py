@@ -40,7 +40,12 @@ def with_latest_run(schedules: QuerySet[Any]) -> QuerySet[Any]:
 def runs_to_compare() -> list[ScheduledRun]:
     """Scheduled runs that have completed and are not compared yet, oldest first."""
     waiting = ScheduledRun.objects.filter(compared_at=None, run__status__in=COMPLETED)
-    return list(waiting.select_related("run").order_by("pk"))
+    return list(waiting.select_related("run__dataset", "run__dataset_version", "schedule").order_by("pk"))
+
+
+def settings_of(run: Run) -> list[Any]:
+    """What two runs of a schedule share if a gate holds one against the other; equal lists are the same settings."""
+    return [run.version_label, run.dataset_version_id, *(getattr(run, name) for name in _SAME)]
 
 
 def earlier_runs(scheduled: ScheduledRun) -> list[Run]:

@@ -19,6 +19,7 @@ from benchmarks.engine.db_retry import DATABASE_UNAVAILABLE
 from benchmarks.engine.webhooks.outbox import enqueue_deliveries
 from benchmarks.models import LIVE, Dataset, Run, Schedule, ScheduledRun, ScoreDrop, WebhookDelivery
 from benchmarks.services.access import Caller, account_of, may_launch, record
+from benchmarks.services.comparisons import read_margin
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import start_run
@@ -85,16 +86,24 @@ def save_schedule(
     when: str,
     request: Mapping[str, Any],
     *,
+    margin: object = None,
     enabled: bool = True,
     schedule: Schedule | None = None,
     user: Caller = None,
 ) -> Schedule:
     """Create or change a schedule. From now on its runs use the name and permissions of ``user``.
 
+    With a ``margin`` in points, a run is reported if it is worse by more than that than the first one of its series.
+
     Raises ``InvalidRequest`` naming every bad field, those of the run request by their names there.
     """
     name, when = name.strip(), " ".join(when.split())
     errors = _errors(name, when, schedule)
+    loss: float | None = None
+    try:
+        loss = read_margin(margin) if margin not in (None, "") else None
+    except InvalidRequest as refusal:
+        errors |= refusal.errors
     given: dict[str, object] = {}
     try:
         checked = validated(dict(request))
@@ -106,14 +115,14 @@ def save_schedule(
     if errors:
         raise InvalidRequest(errors)
     saved = schedule or Schedule()
-    saved.name, saved.when, saved.request, saved.enabled = name, when, given, enabled
+    saved.name, saved.when, saved.request, saved.enabled, saved.margin = name, when, given, enabled, loss
     saved.account = account_of(user)
     saved.next_run_at = next_time(read_timetable(when), timezone.now()) if enabled else None
     saved.last_problem, saved.last_problem_at = "", None
     with transaction.atomic():
         saved.save()
         action = "schedule.change" if schedule else "schedule.create"
-        record(user, action, f"schedule {name}", when=when, enabled=enabled, request=given)
+        record(user, action, f"schedule {name}", when=when, enabled=enabled, margin=loss, request=given)
     return saved
 
 

@@ -73,6 +73,10 @@ benchmark plan sums --model baseline/reference --metrics exact_match --to-see 5
 benchmark verify {on_canvases}
 benchmark compare {right} {wrong}
 benchmark gate {wrong} --against {right} --margin 2
+benchmark gate {wrong} --against {right} --margin 2 --series release
+benchmark series
+benchmark series release
+benchmark gate --reset release
 benchmark rescore {on_canvases} --metrics contains --plan
 benchmark rescore {on_canvases} --metrics contains --detach
 benchmark edit {right} --name first

@@ -162,7 +162,9 @@ ESTIMATES = (
     ),
     Row(
         "The same within a margin; verdict of a gate",
-        "Comparison.margin; Comparison.low_same; Comparison.high_same; term same",
+        "Comparison.margin; Comparison.low_same; Comparison.high_same; Gate.difference; Gate.low; Gate.high; "
+        "Gate.margin; Gate.more_tasks; GateCheck.difference; GateCheck.low; GateCheck.high; GateCheck.margin; "
+        "GateSeries.most; term same",
         "The same within a margin",
         (50,),
         "benchmarks.statistics.margins:edges",
@@ -177,6 +179,7 @@ ESTIMATES = (
             "equal runs called the same",
             "a false alarm in 100 nights",
             "the same gate finds",
+            "a loss of 20 points on 240 tasks",
         ),
     ),
     Row(
@@ -534,6 +537,7 @@ PLAIN = (
     Plain(
         "Identifiers, versions, positions, difficulty",
         "*.id; *.run; *.result; *.review; *.experiment; *.a; *.b; *.version; *.dataset_version; *.number; "
+        "*.against; *.schedule; GateCheck.period; GateSeries.period; GateSeries.counted; head Check; "
         "*.index; *.rescored_from; *.fresh_of; *.page; *.pages; *.examples; *.first; *.last; *.repeat; "
         "*.center; Canvas*.n_shapes; Result.n_shapes; Stratum.n_shapes; Task.n_shapes; *.difficulty; export "
         "run; export result; export position; export repeat; export n_shapes; head ID; head Line; head No.; "

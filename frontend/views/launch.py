@@ -219,6 +219,8 @@ def _start(request: HttpRequest, form: LaunchForm) -> tuple[str, str]:
     """Start the run or the experiment, or save the schedule; return the address of its page and what to say there."""
     if form.is_schedule:
         return _save(request, form)
+    if form.sent.get("margin", "").strip():
+        raise InvalidRequest({"when": ["Enter a time: only runs of a schedule have a tolerated loss."]})
     if form.is_run:
         run = start_run(form.request_data(), request.user, parent=_parent(form.sent))
         return reverse("frontend:run", args=(run.pk,)), f"Run {run.pk} queued."
@@ -256,7 +258,8 @@ def _filled_in(request: HttpRequest) -> QueryDict:
     elif params.text(request.GET, "starter"):
         given = starter_experiment() or {}
     elif [*sent] == ["schedule"] and (schedule := _schedule(request, request.GET)):
-        given = {**schedule.request, "name": schedule.name, "when": schedule.when}
+        margin = {} if schedule.margin is None else {"margin": f"{100 * schedule.margin:g}"}
+        given = {**schedule.request, "name": schedule.name, "when": schedule.when, **margin}
     elif [*sent] in (["dataset"], ["model"]):
         models, slugs = used_last(account_of(request.user))
         sent = {"model": models, "dataset": slugs} | sent

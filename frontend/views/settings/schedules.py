@@ -11,16 +11,20 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import Schedule
-from benchmarks.presentation.numbers import percent
+from benchmarks.presentation.comparisons import series_sentence
+from benchmarks.presentation.numbers import percent, points
 from benchmarks.presentation.timetables import in_words
+from benchmarks.queries.gates import series_of_schedule
 from benchmarks.queries.runs import runs
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_score_drops, with_latest_run
+from benchmarks.queries.tables.gates import CHECKS
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.queries.tables.schedules import SCHEDULES
 from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.services import schedules as services
 from benchmarks.services.access import may, may_launch
 from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.gates import reset_series, series_of
 from frontend import params
 from frontend.inbox import drop_notices
 from frontend.views.lists import Button, listed, page_of
@@ -75,12 +79,23 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
         ),
         "score_drops": drop_notices(list(open_score_drops().filter(scheduled_run__schedule=stored)[:MOST_SHOWN])),
         "score_drop_level": percent(LEVEL),
+        "gate": _gate(stored),
         "may_change": may(request.user, *CHANGE),
         "may_delete": may(request.user, *DELETE),
         "may_launch": may_launch(request.user),
         "crumbs": crumbs(("Schedules", reverse("frontend:schedules")), (stored.name, None)),
     }
     return render(request, "frontend/settings/schedule.html", context)
+
+
+def _gate(schedule: Schedule) -> dict[str, object] | None:
+    """The series of a schedule with a margin: the loss in points, how much is used up, and the checks."""
+    if schedule.margin is None:
+        return None
+    series = series_of_schedule(schedule.pk)
+    checks = list(series.checks.all()[:MOST_SHOWN]) if series else []
+    sentence = series_sentence(series.name, series.counted) if series else ""
+    return {"margin": points(schedule.margin), "sentence": sentence, "checks": CHECKS.of(checks)}
 
 
 @require_safe
@@ -101,7 +116,7 @@ def edit_schedule(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
-    """Pause, resume, delete or run a schedule, and report the outcome."""
+    """Pause, resume, delete or run a schedule, or reset its series, and report the outcome."""
     require(request, *(DELETE if action == "delete" else CHANGE))
     stored = get_object_or_404(Schedule, pk=pk)
     page = reverse("frontend:schedule", args=(pk,))
@@ -112,6 +127,9 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
         case "resume":
             services.set_enabled(stored, True, request.user)
             messages.success(request, f"{stored.name} resumed.")
+        case "reset":
+            reset_series(series_of(stored), request.user)
+            messages.success(request, "The series begins anew. The next run is what later ones are compared with.")
         case "run":
             try:
                 run = services.run_now(stored, request.user)

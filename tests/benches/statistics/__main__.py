@@ -59,6 +59,7 @@ BENCHES: dict[str, Bench] = {
     "The same within a margin": margins.same,
     "A gate every night": margins.nights,
     "Averages over variants": variants.averages,
+    "How a series of gates spends its 5%": margins.spending,
 }
 
 

@@ -3,7 +3,7 @@ often a nightly gate raises a false alarm or finds a loss."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,3 +100,30 @@ def _alarms(random: np.random.Generator, tasks: int, spread: float, loss: float,
         if edges(reference, night, level_high=LEVEL / NIGHTS).is_worse(GATE):
             return True
     return False
+
+
+def spending(random: np.random.Generator) -> Iterator[str]:
+    """How often a gate finds a loss in one night, by how its series spends 5%: in equal shares on 100 nights, after
+    which they are used up, or in shares of 1/(k(k + 1)) for night k, which never are.
+    """
+    rows = []
+    at = (1, 10, 50, 100)
+    for tasks in (240, 960):
+        for loss in (0.1, 0.2):
+            pairs = [_night(random, tasks, loss) for _ in range(SERIES)]
+            equal = [_found(pairs, LEVEL / NIGHTS)]
+            falling = [_found(pairs, LEVEL / (night * (night + 1))) for night in at]
+            rows.append([tasks, f"{100 * loss:.0f}", *map(share, (*equal, *falling))])
+    heads = ["tasks", "true loss, points", "equal shares, each night"]
+    yield table([*heads, *(f"falling shares, night {night}" for night in at)], rows)
+
+
+def _night(random: np.random.Generator, tasks: int, loss: float) -> tuple[dict[int, float], dict[int, float]]:
+    chances = random.uniform(0.25, 0.75, tasks)
+    later = np.clip(chances - loss * chances / chances.mean(), 0, 1)
+    reference, night = (dict(enumerate(random.binomial(1, each).tolist())) for each in (chances, later))
+    return reference, night
+
+
+def _found(pairs: Sequence[tuple[dict[int, float], dict[int, float]]], level: float) -> float:
+    return float(np.mean([edges(*pair, level_high=level).is_worse(GATE) for pair in pairs]))
