@@ -1,0 +1,96 @@
+"""The endpoint of the simulated models: it answers, refuses, hangs and fails as the seed says, and knows what it sent."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.providers.base import ChatReply, ChatRequest, Provider, ProviderError, ProviderSpec
+from tests.simulation.world import Process, World
+
+FAULTS: dict[str, dict[str, Any]] = {
+    "rate_limited": {"kind": "rate_limited", "status": 429, "retryable": True},
+    "rate_limited_long": {"kind": "rate_limited", "status": 429, "retryable": True, "retry_after": 40.0},
+    "server": {"kind": "server", "status": 500, "retryable": True},
+    "connection": {"kind": "connection", "retryable": True},
+    "timeout": {"kind": "timeout", "retryable": True},
+    "bad_request": {"kind": "bad_request", "status": 400},
+    "authentication": {"kind": "authentication", "status": 401, "systemic": True},
+}
+TOKENS_IN, MOST_OUT = 20, 16
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that was answered, and so has to be paid."""
+
+    number: int
+    process: Process
+    task: str
+    at: float
+    is_judge: bool
+
+    @property
+    def fingerprint(self) -> str:
+        return f"call-{self.number}"
+
+
+class Endpoint:
+    """All that was sent to it. ``fault_rate`` is the share of requests that fail."""
+
+    def __init__(self, world: World, fault_rate: float, *, knows_key: bool = True) -> None:
+        self.world, self.fault_rate, self.knows_key = world, fault_rate, knows_key
+        self.sent: list[tuple[float, Process, str]] = []
+        self.answered: list[Call] = []
+        self.in_flight = 0
+        self.on_sent: Any = lambda process, task: None
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        process = self.world.process
+        assert process is not None, "a request comes from a process"
+        random = self.world.random
+        text = str(request.messages[-1]["content"])
+        task = re.search(r"task-\d+", text)
+        name, is_judge = (task[0] if task else text[:20]), request.model == "judge"
+        self.sent.append((self.world.now, process, name))
+        self.world.note(f"sends {name} to the {request.model}")
+        if not is_judge:
+            self.on_sent(process, name)
+        self.in_flight += 1
+        try:
+            await asyncio.sleep(random.choice((0.02, 0.2, 0.5, 1.5)) * random.uniform(0.5, 1.5))
+            if random.random() < 0.02:
+                self.world.count("a request hangs")
+                await asyncio.sleep(random.uniform(5, 60))
+        finally:
+            self.in_flight -= 1
+        if not self.knows_key or random.random() < self.fault_rate:
+            fault = "authentication" if not self.knows_key else random.choice([*FAULTS][:-1])
+            self.world.count(f"endpoint: {fault}")
+            raise ProviderError(message=f"simulated {fault}", **FAULTS[fault])
+        call = Call(len(self.answered), process, name, self.world.now, is_judge)
+        self.answered.append(call)
+        self.world.note(f"gets {call.fingerprint} for {name}")
+        said = "1.0" if is_judge else f"{2 * int(name.removeprefix('task-'))}"
+        return ChatReply(
+            said,
+            tokens_in=TOKENS_IN,
+            tokens_out=random.randint(1, MOST_OUT),
+            model=request.model,
+            fingerprint=call.fingerprint,
+            duration_ms=1.0,
+        )
+
+
+class SimulatedProvider(Provider):
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__(ProviderSpec(name="sim"))
+        self._endpoint = endpoint
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        return await self._endpoint.complete(request)
+
+    async def close(self) -> None:
+        """There is nothing to close."""

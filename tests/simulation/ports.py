@@ -1,0 +1,226 @@
+"""The ports of the engine, for as long as a world lasts: clock, sleep, threads, loop, endpoint, broker, and the database
+as a thing that can fail. All else is the engine as it runs in production.
+
+A transaction, and a statement outside of one, is one step: before each, other threads may get their turn, so that every
+order of steps can come about. Steps do not overlap, as on SQLite; what PostgreSQL lets overlap is not tried.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from django.db import OperationalError, connection, transaction
+from django.utils import timezone
+
+from benchmarks import jobs
+from benchmarks.engine import lease, processes
+from benchmarks.engine.execution import dispatch, event_loop, executor, judge_trial, model_clients
+from benchmarks.metrics.base import Item, Judge, Score, ScoreStatus, judge_error
+from benchmarks.metrics.correctness import Correctness
+from benchmarks.engine.execution.request_pool import RequestPool
+from benchmarks.providers import retrying
+from benchmarks.providers.adjustments import Adjustments
+from benchmarks.providers.base import Limits, ProviderError, RetryPolicy
+from benchmarks.providers.gate import Gate
+from benchmarks.providers.gates import Gates
+from tests.simulation.endpoint import Endpoint, SimulatedProvider
+from tests.simulation.world import Process, SimulatedEngineLoop, SimulatedFuture, SimulatedQueue, World
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+POLICY = RetryPolicy(max_attempts=3, base_seconds=0.5, cap_seconds=5.0, max_wait_seconds=60.0)
+
+
+class Database:
+    """What can go wrong with the database: a step that fails before it changes anything, or after it was committed."""
+
+    def __init__(self, world: World, on_step: Callable[[], None]) -> None:
+        self.world, self.on_step = world, on_step
+        self.fault_rate = 0.0
+        self.depth = 0
+
+    def before(self) -> None:
+        world = self.world
+        if not world.in_thread:
+            return
+        assert self.depth == 0, "no thread may wait in a transaction"
+        slow = world.random.random() < 0.01
+        world.sleep(world.random.uniform(0.1, 3.0) if slow else world.random.uniform(0.0, 0.004))
+        if world.random.random() < self.fault_rate:
+            world.count("database: a step fails")
+            raise OperationalError("simulated: the database is unavailable")
+
+    def after(self) -> None:
+        world = self.world
+        if not world.in_thread:
+            return
+        self.on_step()
+        if world.random.random() < self.fault_rate / 2:
+            world.count("database: the answer to a commit is lost")
+            raise OperationalError("simulated: the connection broke after the commit")
+
+
+class Broker:
+    """Messages that name runs. They may be lost, late, or delivered twice."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.fault_rate = 0.0
+        self.idle: list[Callable[[int], None]] = []
+        self.waiting: list[int] = []
+
+    def delay(self, run_id: int) -> None:
+        random = self.world.random
+        draw = random.random()
+        if draw < self.fault_rate:
+            self.world.count("broker: a message is lost")
+            return
+        copies = 2 if draw < 2 * self.fault_rate else 1
+        if copies == 2:
+            self.world.count("broker: a message comes twice")
+        for _ in range(copies):
+            self.world.after(random.expovariate(20.0), lambda: self.arrive(run_id))
+
+    def arrive(self, run_id: int) -> None:
+        self.waiting.append(run_id)
+
+    def take(self) -> int | None:
+        return self.waiting.pop(0) if self.waiting else None
+
+
+class Stopping:
+    """Takes the place of the event that says that a worker shuts down: each process has its own."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def is_set(self) -> bool:
+        return self._world.process is not None and self._world.process.is_stopping
+
+
+def _memory(world: World) -> dict[str, Any]:
+    assert world.process is not None, "models are reached by processes"
+    return world.process.memory
+
+
+async def _judged(self: Correctness, item: Item, judge: Judge) -> Score:
+    """The verdict of the simulated judge: 1 for every answer."""
+    try:
+        answer = await judge.ask(f"Is the answer to {item.input} right?")
+    except ProviderError as error:
+        return judge_error(error.message)
+    return Score(ScoreStatus.SCORED, 1.0, "", answer.text)
+
+
+@contextmanager
+def ports(world: World, endpoint: Endpoint, database: Database, broker: Broker) -> Iterator[None]:
+    loop, stopping = SimulatedEngineLoop(world), Stopping(world)
+
+    def model_client(name: str) -> model_clients.Model:
+        memory = _memory(world)
+        model = name.partition("/")[2]
+        provider = memory.setdefault("provider", SimulatedProvider(endpoint))
+        gates = memory.setdefault("gates", Gates())
+        return model_clients.Model(provider, model, gates.of("sim", model, Limits(max_in_flight=16)), Adjustments(name), POLICY)
+
+    def now() -> datetime:
+        return EPOCH + timedelta(seconds=world.now + world.wall_offset)
+
+    def sleep(seconds: float) -> None:
+        world.sleep(seconds)
+
+    def clock() -> float:
+        return world.now
+
+    def pool(*args: Any, **options: Any) -> RequestPool:
+        made = RequestPool(*args, **options)
+        made._renewed_at = world.now  # its default was bound to the real clock when the module was loaded
+        return made
+
+    def wait(futures: Sequence[SimulatedFuture], timeout: float | None = None) -> SimpleNamespace:
+        futures[0].wait(timeout)
+        return SimpleNamespace(done={future for future in futures if future.done()})
+
+    def exists(pid: int) -> bool:
+        return any(each.pid == pid and each.died_at is None for each in world.processes)
+
+    def is_stopped(pid: int) -> bool:
+        return any(each.pid == pid and each.frozen_until > world.now for each in world.processes)
+
+    def statement(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        world.check_alive()
+        alone = not connection.in_atomic_block
+        if alone:
+            database.before()
+        result = execute(sql, params, many, context)
+        if alone and not sql.startswith("SELECT"):
+            database.after()
+        return result
+
+    enter, leave = transaction.Atomic.__enter__, transaction.Atomic.__exit__
+
+    def entered(self: transaction.Atomic) -> None:
+        world.check_alive()
+        if not database.depth:
+            database.before()
+        enter(self)
+        database.depth += 1
+
+    def left(self: transaction.Atomic, kind: Any, value: Any, trace: Any) -> None:
+        database.depth -= 1
+        leave(self, kind, value, trace)
+        if not database.depth and kind is None:
+            database.after()
+
+    def of_process(name: str) -> property:
+        return property(lambda _: getattr(world.process, name, None))
+
+    here = type("Here", (), {"pid": of_process("pid")})()
+    with ExitStack() as stack:
+        for target, name, value in (
+            (time, "monotonic", clock),
+            (time, "sleep", sleep),
+            (timezone, "now", now),
+            (event_loop, "ENGINE_LOOP", loop),
+            (executor, "ENGINE_LOOP", loop),
+            (executor, "SimpleQueue", lambda: SimulatedQueue(world)),
+            (executor, "STOPPING", stopping),
+            (executor, "model_client", model_client),
+            (dispatch, "STOPPING", stopping),
+            (dispatch, "SLOTS_PER_LEASE", 4),
+            (lease, "os", SimpleNamespace(getpid=lambda: here.pid)),
+            (lease, "processes", SimpleNamespace(exists=exists, is_stopped=is_stopped, STOPPED_SECONDS=processes.STOPPED_SECONDS)),
+            (lease, "worker_name", lambda: world.process.worker if world.process else "web:0:0"),
+            (executor, "RequestPool", pool),
+            (judge_trial, "ENGINE_LOOP", loop),
+            (judge_trial, "model_client", model_client),
+            (judge_trial, "wait", wait),
+            (jobs.work_on_run, "delay", broker.delay),
+            (Correctness, "judge", _judged),
+            (transaction.Atomic, "__enter__", entered),
+            (transaction.Atomic, "__exit__", left),
+        ):
+            stack.enter_context(mock.patch.object(target, name, value))
+        for function in (retrying.complete_with_retries, Gate.__init__):
+            defaults = function.__kwdefaults__ or {}
+            stack.enter_context(mock.patch.object(function, "__kwdefaults__", {**defaults, "clock": clock}))
+        stack.enter_context(connection.execute_wrapper(statement))
+        state = random.getstate()
+        random.seed(world.seed)
+        try:
+            yield
+        finally:
+            random.setstate(state)
+
+
+def become(process: Process) -> None:
+    """What ``lease`` knows of its own process."""
+    lease._HOST, lease._TOKEN, lease._HELD_HERE = process.host, process.token, process.held  # type: ignore[misc]
+
+
