@@ -131,7 +131,9 @@ def release_expired(give_back: GiveBack | None = None) -> int:
 
     A frozen worker may still hold locks on its run. Such a lease is left to a later sweep and delays no other.
     """
-    quiet = Lease.objects.filter(heartbeat_at__lt=timezone.now() - timedelta(seconds=2 * HEARTBEAT_SECONDS))
+    now, twice = timezone.now(), timedelta(seconds=2 * HEARTBEAT_SECONDS)
+    # A heartbeat in the future was written before the clock was set back.
+    quiet = Lease.objects.exclude(heartbeat_at__range=(now - twice, now + twice))
     expired = [lease for lease in quiet if _is_expired(lease)]
     for lease in expired:
         try_db(partial(release, lease, give_back, skip_locked=True), f"lease on {lease.subject}")
@@ -147,7 +149,7 @@ def is_held(lease: Lease) -> bool:
 
 def _is_expired(lease: Lease) -> bool:
     host, pid, token = lease.worker.rsplit(":", 2)
-    silent = (timezone.now() - lease.heartbeat_at).total_seconds()
+    silent = abs((timezone.now() - lease.heartbeat_at).total_seconds())
     if host == _HOST and int(pid) == os.getpid():
         return token != _TOKEN or lease.pk not in _HELD_HERE
     if host == _HOST and not processes.exists(int(pid)):

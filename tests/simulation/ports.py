@@ -155,11 +155,15 @@ def ports(world: World, endpoint: Endpoint, database: Database, broker: Broker) 
 
     def statement(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         world.check_alive()
-        alone = not connection.in_atomic_block
-        if alone:
-            database.before()
+        if connection.in_atomic_block or database.depth or sql.startswith("BEGIN IMMEDIATE"):
+            result = execute(sql, params, many, context)
+            database.depth -= sql == "ROLLBACK" and not connection.in_atomic_block  # the end of a snapshot
+            return result
+        database.before()
         result = execute(sql, params, many, context)
-        if alone and not sql.startswith("SELECT"):
+        if sql == "BEGIN DEFERRED":  # a snapshot, in which many statements are one step
+            database.depth += 1
+        elif not sql.startswith("SELECT"):
             database.after()
         return result
 
