@@ -20,6 +20,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     "authentication": {"kind": "authentication", "status": 401, "systemic": True},
 }
 TOKENS_IN, MOST_OUT = 20, 16
+VERDICT = '{"score": 10, "reason": "It agrees."}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class Endpoint:
         call = Call(len(self.answered), process, name, self.world.now, is_judge)
         self.answered.append(call)
         self.world.note(f"gets {call.fingerprint} for {name}")
-        said = "1.0" if is_judge else f"{2 * int(name.removeprefix('task-'))}"
+        said = VERDICT if is_judge else f"{2 * int(name.removeprefix('task-'))}"
         return ChatReply(
             said,
             tokens_in=TOKENS_IN,

@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from queue import Empty
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -33,6 +34,7 @@ from benchmarks.providers.gates import Gates
 from tests.simulation.endpoint import Endpoint, SimulatedProvider
 from tests.simulation.world import Process, SimulatedEngineLoop, SimulatedFuture, SimulatedQueue, World
 
+MOST_IDLE_SECONDS = 5.0
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 POLICY = RetryPolicy(max_attempts=3, base_seconds=0.5, cap_seconds=5.0, max_wait_seconds=60.0)
 
@@ -72,8 +74,7 @@ class Broker:
     def __init__(self, world: World) -> None:
         self.world = world
         self.fault_rate = 0.0
-        self.idle: list[Callable[[int], None]] = []
-        self.waiting: list[int] = []
+        self.messages = SimulatedQueue(world)
 
     def delay(self, run_id: int) -> None:
         random = self.world.random
@@ -88,10 +89,15 @@ class Broker:
             self.world.after(random.expovariate(20.0), lambda: self.arrive(run_id))
 
     def arrive(self, run_id: int) -> None:
-        self.waiting.append(run_id)
+        self.messages.put(run_id)
 
-    def take(self) -> int | None:
-        return self.waiting.pop(0) if self.waiting else None
+    def take(self) -> int:
+        """The next run for a thread that has nothing to do."""
+        while True:
+            try:
+                return int(self.messages.get(timeout=MOST_IDLE_SECONDS))
+            except Empty:
+                continue
 
 
 class Stopping:
@@ -115,7 +121,7 @@ async def _judged(self: Correctness, item: Item, judge: Judge) -> Score:
         answer = await judge.ask(f"Is the answer to {item.input} right?")
     except ProviderError as error:
         return judge_error(error.message)
-    return Score(ScoreStatus.SCORED, 1.0, "", answer.text)
+    return Score(ScoreStatus.SCORED, 1.0, usage=getattr(judge, "usage", None))
 
 
 @contextmanager
@@ -195,6 +201,7 @@ def ports(world: World, endpoint: Endpoint, database: Database, broker: Broker) 
             (executor, "ENGINE_LOOP", loop),
             (executor, "SimpleQueue", lambda: SimulatedQueue(world)),
             (executor, "STOPPING", stopping),
+            (executor, "SUMMARY_SECONDS", 10.0),  # most of the time would go there otherwise
             (executor, "model_client", model_client),
             (dispatch, "STOPPING", stopping),
             (dispatch, "SLOTS_PER_LEASE", 4),

@@ -21,11 +21,11 @@ from tests.simulation.endpoint import Endpoint
 from tests.simulation.ports import Broker, Database
 from tests.simulation.world import Process, World
 
-FAULTY_SECONDS = 60.0
+FAULTY_SECONDS = 15.0
 """How long faults are drawn; people act in this time, too."""
 CALM_SECONDS = 900.0
 """How long everything may take to end after that."""
-SWEEP_SECONDS = 5.0
+SWEEP_SECONDS = 8.0
 USED = (
     "score", "transcript", "result", "lease", "webhookdelivery", "auditrecord", "run", "idempotencykey", "datasetstats",
 )
@@ -82,8 +82,8 @@ class Scenario:
 
     def _prepare(self) -> None:
         random, world = self.world.random, self.world
-        for number in range(random.randint(1, 3)):
-            world.thread(self.web, self._start, delay=0.0 if number == 0 else random.uniform(0, 20))
+        for number in range(random.randint(1, 2)):
+            world.thread(self.web, self._start, delay=0.0 if number == 0 else random.uniform(0, 5))
         for number in range(random.randint(1, 3)):
             self._start_worker(f"worker-{number + 1}", host=f"host-{random.randint(1, 2)}")
         if "database" in self.kinds:
@@ -104,7 +104,7 @@ class Scenario:
             "dataset": self.dataset.slug,
             "model": "sim/model",
             "metrics": ["exact_match"],
-            "limit": random.randint(3, 12),
+            "limit": random.randint(2, 8),
             "repeats": random.choice((1, 1, 2)),
             "concurrency": random.choice((1, 3, 8)),
             "max_tokens": 16,
@@ -133,9 +133,6 @@ class Scenario:
         """One thread of a worker's pool. A job that raises is over, as in Celery."""
         while not self._here().is_stopping:
             run_id = self.broker.take()
-            if run_id is None:
-                self.world.sleep(0.1)
-                continue
             if self._guarded(lambda run_id=run_id: work_on_run_once(run_id, self.broker.delay)):  # type: ignore[misc]  # the default binds it
                 self.broker.delay(run_id)
 
@@ -172,7 +169,7 @@ class Scenario:
             self.world.count("a worker is killed")
             self.world.note(f"{victim.name} is killed")
             name = victim.name.partition(".")[0]
-            self.world.after(self.world.random.uniform(0.5, 20), lambda: self._start_worker(name, victim.host))
+            self.world.after(self.world.random.uniform(0.5, 10), lambda: self._start_worker(name, victim.host))
 
     def _freeze(self) -> None:
         if alive := self._alive():

@@ -150,10 +150,15 @@ class World:
                 woken[0] = True
                 self._switch_to(current)
 
-        waiters.append(lambda: self.after(0.0, wake, process))
+        def woken_by_another() -> None:
+            self.after(0.0, wake, process)
+
+        waiters.append(woken_by_another)
         if timeout is not None:
             self.after(timeout, wake, process)
         self._hub.switch()
+        if woken_by_another in waiters:
+            waiters.remove(woken_by_another)
         self.check_alive()
 
     def check_alive(self) -> None:
@@ -332,7 +337,6 @@ class SimulatedQueue:
     def get(self, timeout: float | None = None) -> Any:
         if not self._items:
             self._world.wait(self._waiters, timeout)
-            self._waiters.clear()
         if not self._items:
             raise Empty
         return self._items.popleft()

@@ -28,7 +28,9 @@ def runs_without_worker() -> list[int]:
     leases.release_expired(give_back_claims)
     for run_id in _unfinished():
         try_db(partial(close_if_over, run_id), f"run {run_id}")
-    new = Q(status=RunStatus.QUEUED, created_at__gt=timezone.now() - ENQUEUE_AGAIN_AFTER)
+    now = timezone.now()
+    # A run of the future was started before the clock was set back.
+    new = Q(status=RunStatus.QUEUED, created_at__range=(now - ENQUEUE_AGAIN_AFTER, now + ENQUEUE_AGAIN_AFTER))
     unprepared = Run.objects.filter(status__in=(RunStatus.QUEUED, RunStatus.PREPARING), leases=None).exclude(new)
     running = Run.objects.filter(Exists(results_in(WAITING)), status=RunStatus.RUNNING)
     missing = [run.pk for run in running for _ in range(leases_missing(run))]
