@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -17,6 +18,8 @@ ARCHITECTURE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
 CENT = 1e-9
 """Sums of floats leave dust behind."""
 ENDED = {"completed", "completed_with_errors", "failed", "cancelled"}
+STOPS = {"user: stops a run", "the clock jumps"}
+"""What may end a hold on a result for everybody"""
 SLACK_SECONDS = 4.0
 """A step that is slow delays what a worker knows."""
 
@@ -152,6 +155,7 @@ class Checker:
         )
         self._require(not waiting, f"results {[row[0] for row in waiting]} wait in runs that have ended")
         self._sums()
+        self._summaries()
         self._scores()
         self._lost()
 
@@ -166,6 +170,13 @@ class Checker:
             self._require(abs((cost or 0) - cost_of_results) < 1e-9, f"run {pk} cost {cost}, and its results {cost_of_results}")
             trial = (judge_cost or 0) - judge_cost_of_results
             self._require(trial > -1e-9, f"judging run {pk} cost {judge_cost}, and its results {judge_cost_of_results}")
+
+    def _summaries(self) -> None:
+        """The stored numbers of a run are those of its rows."""
+        for pk, summary in _rows("SELECT id, summary FROM benchmarks_run"):
+            rows = _rows(f"SELECT outcome, COUNT(*) FROM benchmarks_result WHERE run_id = {pk} AND outcome != '' GROUP BY 1")  # noqa: S608  # a number
+            counted = json.loads(summary).get("outcomes", {})
+            self._require(counted == dict(rows), f"the numbers of run {pk} are of {counted}, and its results {dict(rows)}")
 
     def _scores(self) -> None:
         orphans = _rows(
@@ -185,7 +196,7 @@ class Checker:
             if call.is_judge or call.fingerprint in self.stored:
                 continue
             process = call.process
-            excused = process.died_at is not None or process.was_frozen or self.world.counts.get("user: stops a run")
+            excused = process.died_at is not None or process.was_frozen or self.world.counts.keys() & STOPS
             self._require(bool(excused), f"the answer {call.fingerprint} to {call.task} was paid and is not stored")
 
     def _require(self, holds: bool, rule: str) -> None:

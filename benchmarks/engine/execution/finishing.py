@@ -81,11 +81,10 @@ def _end(run: Run, unasked: int) -> bool:
         if now is None or now.leases.exists() or now.results.filter(state__in=TO_DO).exists():
             return False
         if unasked:
-            lifecycle.cancel(
-                run_id, f"{plural(unasked, 'result')} not asked or judged yet. Resume the run to finish it."
-            )
+            why = f"{plural(unasked, 'result')} not asked or judged yet. Resume the run to finish it."
+            lifecycle.cancel(run_id, why, summarized_at=now.summarized_at)
         elif reason := why_no_agreement(run):
-            lifecycle.fail(run_id, reason)
+            lifecycle.fail(run_id, reason, summarized_at=now.summarized_at)
         else:
             lifecycle.complete(run_id, with_errors=now.errors > 0)
         note_ended(run)
@@ -155,7 +154,9 @@ def refresh_summary(run_id: int, lease: Lease | None = None) -> None:
     # transaction of the caller, which no snapshot can begin in, they are those that it sees.
     with nullcontext() if connection.in_atomic_block else snapshot(connection):
         summary, breakdown = summarize(run, live=lease is not None)
-    # Final numbers are computed when no lease is left. The condition keeps a slow executor whose lease has expired from
-    # replacing them with its numbers in between.
-    unchanged = Run.objects.filter(pk=run_id) if lease is None else Run.objects.filter(pk=run_id, leases=lease.pk)
+    # Final numbers are computed when no lease is left. The conditions keep a slow executor whose lease has expired, or
+    # whose run was stopped, from leaving its numbers in between.
+    unchanged = Run.objects.filter(pk=run_id)
+    if lease is not None:
+        unchanged = unchanged.filter(leases=lease.pk, status=RunStatus.RUNNING)
     unchanged.update(headline=run.headline, summary=summary, breakdown=breakdown, summarized_at=timezone.now())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -73,16 +74,20 @@ def complete(run_id: int, *, with_errors: bool) -> bool:
     return move(run_id, to, completed_at=timezone.now())
 
 
-def fail(run_id: int, reason: str, lease: Lease | None = None) -> bool:
-    return move(run_id, RunStatus.FAILED, lease=lease, error_message=reason, completed_at=timezone.now())
+def fail(run_id: int, reason: str, lease: Lease | None = None, *, summarized_at: datetime | None = None) -> bool:
+    """``summarized_at`` is when its last numbers were computed; without it, they are computed again."""
+    fields = {"error_message": reason, "completed_at": timezone.now(), "summarized_at": summarized_at}
+    return move(run_id, RunStatus.FAILED, lease=lease, **fields)
 
 
-def cancel(run_id: int, reason: str = "") -> bool:
-    return move(run_id, RunStatus.CANCELLED, error_message=reason, completed_at=timezone.now())
+def cancel(run_id: int, reason: str = "", *, summarized_at: datetime | None = None) -> bool:
+    """``summarized_at`` as in ``fail``."""
+    fields = {"error_message": reason, "completed_at": timezone.now(), "summarized_at": summarized_at}
+    return move(run_id, RunStatus.CANCELLED, **fields)
 
 
 def pause(run_id: int, reason: str, lease: Lease | None = None) -> bool:
-    return move(run_id, RunStatus.PAUSED, lease=lease, error_message=reason)
+    return move(run_id, RunStatus.PAUSED, lease=lease, error_message=reason, summarized_at=None)
 
 
 def reopen(run_id: int, only_from: Iterable[RunStatus]) -> bool:

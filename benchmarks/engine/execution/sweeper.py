@@ -39,10 +39,10 @@ def runs_without_worker() -> list[int]:
 
 def _unfinished() -> list[int]:
     """Runs that a worker left between two steps: stopped but not settled, or running with nothing left to do; and
-    completed runs whose numbers have to be computed again, because a migration changed their rows."""
+    paused runs without their numbers so far, and completed ones of which a migration changed the rows."""
     alone = Run.objects.filter(leases=None)
     to_do = Exists(results_in(TO_DO))
     stopped = alone.filter(to_do | Q(summarized_at=None), status__in=STOPPED)
     complete = alone.filter(~to_do, status=RunStatus.RUNNING, total__gt=0)
-    changed = alone.filter(summarized_at=None, status__in=COMPLETED)
+    changed = alone.filter(summarized_at=None, status__in=(*COMPLETED, RunStatus.PAUSED))
     return [pk for runs in (stopped, complete, changed) for pk in runs.values_list("pk", flat=True)]
