@@ -24,10 +24,6 @@ SLACK_SECONDS = 4.0
 """A step that is slow delays what a worker knows."""
 
 
-class Broken(Exception):
-    """A rule that a history breaks."""
-
-
 def documented_changes() -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
     """The changes of a run's status and of a result's state that ``docs/architecture.md`` allows."""
     text = ARCHITECTURE.read_text(encoding="utf-8")
@@ -107,8 +103,8 @@ class Checker:
                 )
                 self.fingerprints[pk] = fingerprint
                 self.stored.add(fingerprint)
-            elif known and not fingerprint:
-                raise Broken(f"result {pk} lost its answer {known}")
+            else:
+                self._require(bool(fingerprint) or not known, f"result {pk} lost its answer {known}")
 
     def _counters(self, runs: list[Any], results: list[Any]) -> None:
         ended: Counter[int] = Counter()
@@ -201,7 +197,7 @@ class Checker:
 
     def _require(self, holds: bool, rule: str) -> None:
         if not holds:
-            raise Broken(rule)
+            self.world.fail(rule)
 
 
 def _rows(sql: str) -> list[Any]:

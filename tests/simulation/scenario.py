@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,16 +17,17 @@ from benchmarks.services.errors import NotPossible
 from benchmarks.services.runs import control
 from benchmarks.services.runs.start import start_run
 from tests.simulation import ports
-from tests.simulation.checker import Broken, Checker
+from tests.simulation.checker import Checker
 from tests.simulation.endpoint import Endpoint
 from tests.simulation.ports import Broker, Database
-from tests.simulation.world import Process, World
+from tests.simulation.world import Broken, Process, World
 
 FAULTY_SECONDS = 15.0
 """How long faults are drawn; people act in this time, too."""
 CALM_SECONDS = 900.0
 """How long everything may take to end after that."""
 SWEEP_SECONDS = 8.0
+MOST_REAL_SECONDS = 60
 USED = (
     "score", "transcript", "result", "lease", "webhookdelivery", "auditrecord", "run", "idempotencykey", "datasetstats",
 )
@@ -74,6 +76,8 @@ class Scenario:
                     world.end()
         except Broken as broken:
             outcome.broken = str(broken)
+        except Exception as error:
+            outcome.broken = f"{type(error).__name__}: {error}"
         outcome.history = list(world.history)
         outcome.counts, outcome.seconds, outcome.calls = world.counts, world.now, len(self.endpoint.answered)
         return outcome
@@ -145,12 +149,10 @@ class Scenario:
     def _guarded(self, job: Callable[[], object]) -> object:
         try:
             return job()
-        except Broken:
-            raise
         except Exception as error:
             self.world.note(f"a job ended with {type(error).__name__}: {error}")
             if not isinstance(error, DatabaseError):
-                raise Broken(f"a job ended with {type(error).__name__}: {error}") from error
+                self.world.fail(f"a job ended with {type(error).__name__}: {error}")
             return None
 
     def _here(self) -> Process:
@@ -233,5 +235,12 @@ def clean() -> None:
 
 
 def try_seed(seed: int, dataset: Dataset) -> Outcome:
+    """What comes of a seed. One that goes on and on without time passing is broken, too."""
     clean()
-    return Scenario(seed, dataset).run()
+    scenario = Scenario(seed, dataset)
+    signal.signal(signal.SIGALRM, lambda *_: scenario.world.fail("no time passes"))
+    signal.alarm(MOST_REAL_SECONDS)
+    try:
+        return scenario.run()
+    finally:
+        signal.alarm(0)

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.test.utils import setup_databases, teardown_databases
 
 from benchmarks.models import Dataset
+from tests.simulation.mutants import Mutant
 from tests.simulation.scenario import Outcome, try_seed
 from tests.support.factories import make_dataset, make_task
 from codeforge.config import Config, parse_config
@@ -37,12 +38,14 @@ def quiet() -> Iterator[None]:
         logging.disable(logging.NOTSET)
 
 
-def in_new_database(seeds: Iterable[int]) -> Iterator[Outcome]:
+def in_new_database(seeds: Iterable[int], mutant: Mutant | None = None) -> Iterator[Outcome]:
     settings.DATABASES["default"]["TEST"] |= {"NAME": ":memory:"}
     made = setup_databases(verbosity=0, interactive=False)
     settings.CODEFORGE = configured()
     try:
         dataset = twelve_tasks()
+        if mutant is not None:
+            mutant.plant()
         with quiet():
             try_seed(-1, dataset)  # what is cached once for a process is cached from here on, for each seed alike
             for seed in seeds:

@@ -22,6 +22,10 @@ import greenlet
 T = TypeVar("T")
 
 
+class Broken(BaseException):
+    """A rule that a history breaks. Nothing in the engine may catch it."""
+
+
 class Died(BaseException):
     """Unwinds a thread of a process that is dead; it can do nothing on its way."""
 
@@ -68,12 +72,19 @@ class World:
         self._hub = greenlet.getcurrent()
         self._threads: list[greenlet.greenlet] = []
         self._unwinding = False
+        self.failure: Broken | None = None
+        """The first rule that was broken; it ends the history"""
         self.become: Callable[[Process], None] = lambda process: None
         """Called before anything happens in a process"""
 
     def note(self, what: str) -> None:
         where = self.process.name if self.process else "-"
         self.history.append(f"{self.now:10.3f}  {where:<9} {what}")
+
+    def fail(self, rule: str) -> None:
+        """End the history here. Raises ``Broken``."""
+        self.failure = self.failure or Broken(rule)
+        raise self.failure
 
     def count(self, fault: str) -> None:
         self.counts[fault] = self.counts.get(fault, 0) + 1
@@ -104,6 +115,8 @@ class World:
                 self.become(process)
             call()
             self.process = None
+            if self.failure is not None:
+                raise self.failure
             if when >= next_look:
                 next_look = when + 1.0
                 if is_over():
@@ -117,7 +130,7 @@ class World:
         def body() -> None:
             try:
                 work()
-            except Died:
+            except (Died, Broken):
                 pass
             except Exception as error:
                 self.note(f"a thread ended with {type(error).__name__}: {error}")
