@@ -1,5 +1,7 @@
-"""Try seeds: ``python -m tests.simulation --seeds 1000``. Replay one with its history: ``--seed 17``. See whether planted
-faults of the engine are found: ``--mutants``."""
+"""Try seeds: ``python -m tests.simulation --seeds 1000``. Replay one with its history: ``--seed 17``.
+
+See whether planted faults of the engine are found: ``--mutants``.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def main() -> int:
     parser.add_argument("--begin", type=int, default=0, help="the first of them")
     parser.add_argument("--seed", type=int, help="replay this seed and print its history")
     parser.add_argument("--processes", type=int, default=1, help="how many processes share the seeds, or the mutants")
-    parser.add_argument("--mutants", action="store_true", help="plant each fault in turn, and try seeds until one breaks")
+    parser.add_argument(
+        "--mutants", action="store_true", help="plant each fault in turn, and try seeds until one breaks"
+    )
     parser.add_argument("--mutant", type=int, metavar="NUMBER", help="plant this one")
     options = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED") != "0":
@@ -54,7 +58,9 @@ def tried(seeds: Iterable[int], *, shows_history: bool = False) -> int:
             print(*outcome.history, sep="\n")
         if outcome.broken:
             broken += 1
-            print(f"seed {outcome.seed}: {outcome.broken}\nTo replay it: python -m tests.simulation --seed {outcome.seed}")
+            print(
+                f"seed {outcome.seed}: {outcome.broken}\nTo replay it: python -m tests.simulation --seed {outcome.seed}"
+            )
     hours, took = totals.pop("seconds", 0) / 3600, time.perf_counter() - began
     seeds_, calls = totals.pop("seeds", 0), totals.pop("calls", 0)
     print(f"{seeds_} seeds, {hours:.1f} virtual hours, {calls} answers in {took:.0f} s; {broken} broke a rule")
@@ -94,8 +100,12 @@ def all_mutants(processes: int, seeds: int) -> int:
         return subprocess.run(command, check=False).returncode == 0
 
     with ThreadPoolExecutor(processes) as pool:
-        missed = [MUTANTS[number].name for number, is_found in enumerate(pool.map(found, range(len(MUTANTS)))) if not is_found]
-    print(f"{len(MUTANTS) - len(missed)} of {len(MUTANTS)} planted faults found. Not found: {', '.join(missed) or 'none'}")
+        missed = [
+            MUTANTS[number].name for number, is_found in enumerate(pool.map(found, range(len(MUTANTS)))) if not is_found
+        ]
+    print(
+        f"{len(MUTANTS) - len(missed)} of {len(MUTANTS)} planted faults found. Not found: {', '.join(missed) or 'none'}"
+    )
     return len(missed)
 
 

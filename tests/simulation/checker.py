@@ -1,4 +1,4 @@
-"""The rules that every history must keep. They are read from the rows after each step, and from all of it at the end."""
+"""The rules that every history must keep, read from the rows after each step and at the end."""
 
 from __future__ import annotations
 
@@ -60,11 +60,14 @@ class Checker:
     # After each step.
 
     def step(self) -> None:
-        runs = _rows("SELECT id, status, done, errors, total, concurrency, cost_usd, judge_cost_usd, reserved_usd, budget_usd FROM benchmarks_run")
+        runs = _rows(
+            "SELECT id, status, done, errors, total, concurrency, cost_usd, judge_cost_usd, reserved_usd, budget_usd"
+            " FROM benchmarks_run"
+        )
         leases = _rows("SELECT id, run_id, worker, slots FROM benchmarks_lease WHERE run_id IS NOT NULL")
         results = _rows(
-            "SELECT r.id, r.run_id, r.state, r.outcome, r.claimed_by, r.response_fingerprint, t.task_id FROM benchmarks_result r"
-            " JOIN benchmarks_task t ON t.id = r.task_id"
+            "SELECT r.id, r.run_id, r.state, r.outcome, r.claimed_by, r.response_fingerprint, t.task_id"
+            " FROM benchmarks_result r JOIN benchmarks_task t ON t.id = r.task_id"
         )
         self._statuses(runs)
         self._states(results, {lease[0]: lease for lease in leases})
@@ -158,21 +161,28 @@ class Checker:
     def _sums(self) -> None:
         """Tokens and money of the runs are those of their results."""
         for row in _rows(
-            "SELECT u.id, u.tokens_in, u.cost_usd, u.judge_cost_usd, SUM(COALESCE(r.tokens_in, 0)), SUM(COALESCE(r.cost_usd, 0)),"
-            " SUM(COALESCE(r.judge_cost_usd, 0)), u.judge_tokens_in FROM benchmarks_run u JOIN benchmarks_result r ON r.run_id = u.id GROUP BY u.id"
+            "SELECT u.id, u.tokens_in, u.cost_usd, u.judge_cost_usd, SUM(COALESCE(r.tokens_in, 0)),"
+            " SUM(COALESCE(r.cost_usd, 0)), SUM(COALESCE(r.judge_cost_usd, 0))"
+            " FROM benchmarks_run u JOIN benchmarks_result r ON r.run_id = u.id GROUP BY u.id"
         ):
-            pk, tokens, cost, judge_cost, of_results, cost_of_results, judge_cost_of_results, _ = row
+            pk, tokens, cost, judge_cost, of_results, cost_of_results, judge_cost_of_results = row
             self._require(tokens == of_results, f"run {pk} counts {tokens} tokens, and its results {of_results}")
-            self._require(abs((cost or 0) - cost_of_results) < 1e-9, f"run {pk} cost {cost}, and its results {cost_of_results}")
+            self._require(
+                abs((cost or 0) - cost_of_results) < 1e-9, f"run {pk} cost {cost}, and its results {cost_of_results}"
+            )
             trial = (judge_cost or 0) - judge_cost_of_results
             self._require(trial > -1e-9, f"judging run {pk} cost {judge_cost}, and its results {judge_cost_of_results}")
 
     def _summaries(self) -> None:
         """The stored numbers of a run are those of its rows."""
         for pk, summary in _rows("SELECT id, summary FROM benchmarks_run"):
-            rows = _rows(f"SELECT outcome, COUNT(*) FROM benchmarks_result WHERE run_id = {pk} AND outcome != '' GROUP BY 1")  # noqa: S608  # a number
+            rows = _rows(
+                f"SELECT outcome, COUNT(*) FROM benchmarks_result WHERE run_id = {pk} AND outcome != '' GROUP BY 1"
+            )  # a number
             counted = json.loads(summary).get("outcomes", {})
-            self._require(counted == dict(rows), f"the numbers of run {pk} are of {counted}, and its results {dict(rows)}")
+            self._require(
+                counted == dict(rows), f"the numbers of run {pk} are of {counted}, and its results {dict(rows)}"
+            )
 
     def _scores(self) -> None:
         orphans = _rows(

@@ -1,4 +1,4 @@
-"""The endpoint of the simulated models: it answers, refuses, hangs and fails as the seed says, and knows what it sent."""
+"""The endpoint of the simulated models: it answers, refuses, hangs and fails as the seed says."""
 
 from __future__ import annotations
 

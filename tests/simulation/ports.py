@@ -1,5 +1,5 @@
-"""The ports of the engine, for as long as a world lasts: clock, sleep, threads, loop, endpoint, broker, and the database
-as a thing that can fail. All else is the engine as it runs in production.
+"""The ports of the engine, for as long as a world lasts: clock, sleep, threads, loop, endpoint, broker, and a database
+that fails. All else is the engine as it runs in production.
 
 A transaction, and a statement outside of one, is one step: before each, other threads may get their turn, so that every
 order of steps can come about. Steps do not overlap, as on SQLite; what PostgreSQL lets overlap is not tried.
@@ -11,8 +11,8 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from queue import Empty
 from datetime import UTC, datetime, timedelta
+from queue import Empty
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -23,9 +23,9 @@ from django.utils import timezone
 from benchmarks import jobs
 from benchmarks.engine import lease, processes
 from benchmarks.engine.execution import dispatch, event_loop, executor, judge_trial, model_clients
+from benchmarks.engine.execution.request_pool import RequestPool
 from benchmarks.metrics.base import Item, Judge, Score, ScoreStatus, judge_error
 from benchmarks.metrics.correctness import Correctness
-from benchmarks.engine.execution.request_pool import RequestPool
 from benchmarks.providers import retrying
 from benchmarks.providers.adjustments import Adjustments
 from benchmarks.providers.base import Limits, ProviderError, RetryPolicy
@@ -44,7 +44,7 @@ class Database:
 
     def __init__(self, world: World, on_step: Callable[[], None]) -> None:
         self.world, self.on_step = world, on_step
-        self.fault_rate = 0.0
+        self.fault_rate, self.slow_rate = 0.0, 0.01
         self.depth = 0
 
     def before(self) -> None:
@@ -52,7 +52,7 @@ class Database:
         if not world.in_thread:
             return
         assert self.depth == 0, "no thread may wait in a transaction"
-        slow = world.random.random() < 0.01
+        slow = world.random.random() < self.slow_rate
         world.sleep(world.random.uniform(0.1, 3.0) if slow else world.random.uniform(0.0, 0.004))
         if world.random.random() < self.fault_rate:
             world.count("database: a step fails")
@@ -118,7 +118,7 @@ def _memory(world: World) -> dict[str, Any]:
 async def _judged(self: Correctness, item: Item, judge: Judge) -> Score:
     """The verdict of the simulated judge: 1 for every answer."""
     try:
-        answer = await judge.ask(f"Is the answer to {item.input} right?")
+        await judge.ask(f"Is the answer to {item.input} right?")
     except ProviderError as error:
         return judge_error(error.message)
     return Score(ScoreStatus.SCORED, 1.0, usage=getattr(judge, "usage", None))
@@ -133,7 +133,9 @@ def ports(world: World, endpoint: Endpoint, database: Database, broker: Broker) 
         model = name.partition("/")[2]
         provider = memory.setdefault("provider", SimulatedProvider(endpoint))
         gates = memory.setdefault("gates", Gates())
-        return model_clients.Model(provider, model, gates.of("sim", model, Limits(max_in_flight=16)), Adjustments(name), POLICY)
+        return model_clients.Model(
+            provider, model, gates.of("sim", model, Limits(max_in_flight=16)), Adjustments(name), POLICY
+        )
 
     def now() -> datetime:
         return EPOCH + timedelta(seconds=world.now + world.wall_offset)
@@ -206,7 +208,11 @@ def ports(world: World, endpoint: Endpoint, database: Database, broker: Broker) 
             (dispatch, "STOPPING", stopping),
             (dispatch, "SLOTS_PER_LEASE", 4),
             (lease, "os", SimpleNamespace(getpid=lambda: here.pid)),
-            (lease, "processes", SimpleNamespace(exists=exists, is_stopped=is_stopped, STOPPED_SECONDS=processes.STOPPED_SECONDS)),
+            (
+                lease,
+                "processes",
+                SimpleNamespace(exists=exists, is_stopped=is_stopped, STOPPED_SECONDS=processes.STOPPED_SECONDS),
+            ),
             (lease, "worker_name", lambda: world.process.worker if world.process else "web:0:0"),
             (executor, "RequestPool", pool),
             (judge_trial, "ENGINE_LOOP", loop),
@@ -233,5 +239,3 @@ def ports(world: World, endpoint: Endpoint, database: Database, broker: Broker) 
 def become(process: Process) -> None:
     """What ``lease`` knows of its own process."""
     lease._HOST, lease._TOKEN, lease._HELD_HERE = process.host, process.token, process.held  # type: ignore[misc]
-
-

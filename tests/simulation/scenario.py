@@ -7,12 +7,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from django.conf import settings
 from django.db import DatabaseError, connection
+from django.db.models import Q
 
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.sweeper import runs_without_worker
-from benchmarks.models import Dataset, Run
+from benchmarks.models import LIVE, Dataset, Lease, Run
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.runs import control
 from benchmarks.services.runs.start import start_run
@@ -29,7 +29,15 @@ CALM_SECONDS = 900.0
 SWEEP_SECONDS = 8.0
 MOST_REAL_SECONDS = 60
 USED = (
-    "score", "transcript", "result", "lease", "webhookdelivery", "auditrecord", "run", "idempotencykey", "datasetstats",
+    "score",
+    "transcript",
+    "result",
+    "lease",
+    "webhookdelivery",
+    "auditrecord",
+    "run",
+    "idempotencykey",
+    "datasetstats",
 )
 
 
@@ -51,13 +59,17 @@ class Scenario:
         random = world.random
         self.dataset = dataset
         # Swarm testing: each seed has some kinds of faults, and none of others.
-        self.kinds = {kind for kind in ("death", "freeze", "clock", "database", "broker", "people") if random.random() < 0.5}
+        self.kinds = {
+            kind
+            for kind in ("death", "freeze", "clock", "database", "slow", "broker", "people")
+            if random.random() < 0.5
+        }
         self.endpoint = Endpoint(world, random.choice((0.0, 0.05, 0.3)), knows_key=random.random() > 0.03)
         self.checker = Checker(world, self.endpoint)
         self.database = Database(world, self.checker.step)
         self.broker = Broker(world)
         self.web = Process("web", "web", 1, "web", 0.0)
-        self.started = 0
+        self.sweep_seconds = random.choice((1.0, SWEEP_SECONDS))
         world.processes.append(self.web)
         world.become = ports.become
 
@@ -92,6 +104,8 @@ class Scenario:
             self._start_worker(f"worker-{number + 1}", host=f"host-{random.randint(1, 2)}")
         if "database" in self.kinds:
             self.database.fault_rate = random.choice((0.002, 0.02))
+        if "slow" in self.kinds:
+            self.database.slow_rate = 0.1
         if "broker" in self.kinds:
             self.broker.fault_rate = random.choice((0.05, 0.4))
         for kind, action in (("death", self._kill), ("freeze", self._freeze), ("clock", self._move_clock)):
@@ -117,7 +131,6 @@ class Scenario:
             request |= {"metrics": ["exact_match", "correctness"], "judge_model": "sim/judge"}
         if random.random() < 0.3:
             request["budget_usd"] = random.choice((0.0005, 0.002, 0.05))
-        self.started += 1
         run = start_run(request)
         self.world.note(f"starts run {run.pk}: {request}")
 
@@ -131,7 +144,7 @@ class Scenario:
         world.note(f"{process.name} starts on {host}")
         for _ in range(world.random.randint(1, 2)):
             world.thread(process, self._jobs)
-        world.thread(process, self._sweeps, delay=world.random.uniform(0, SWEEP_SECONDS))
+        world.thread(process, self._sweeps, delay=world.random.uniform(0, self.sweep_seconds))
 
     def _jobs(self) -> None:
         """One thread of a worker's pool. A job that raises is over, as in Celery."""
@@ -144,7 +157,7 @@ class Scenario:
         while not self._here().is_stopping:
             for run_id in self._guarded(runs_without_worker) or ():
                 self.broker.delay(run_id)
-            self.world.sleep(SWEEP_SECONDS)
+            self.world.sleep(self.sweep_seconds)
 
     def _guarded(self, job: Callable[[], object]) -> object:
         try:
@@ -211,15 +224,14 @@ class Scenario:
     def _calm_down(self) -> None:
         """No more faults: whatever is left has to end now."""
         self.database.fault_rate = self.broker.fault_rate = self.endpoint.fault_rate = 0.0
+        self.database.slow_rate, self.sweep_seconds = 0.0, SWEEP_SECONDS
         self.world.note("no more faults")
         if not self._alive():
             self._start_worker("worker-9", "host-1")
 
     def _is_over(self) -> bool:
-        live = "SELECT COUNT(*) FROM benchmarks_run WHERE status IN ('queued', 'preparing', 'running') OR summarized_at IS NULL"
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT ({live}) + (SELECT COUNT(*) FROM benchmarks_lease)")  # noqa: S608  # of constants
-            return cursor.fetchone() == (0,)
+        live = Run.objects.filter(Q(status__in=LIVE) | Q(summarized_at=None))
+        return not live.exists() and not Lease.objects.exists()
 
 
 def clean() -> None:
@@ -229,8 +241,10 @@ def clean() -> None:
         cursor.execute("PRAGMA foreign_keys = OFF")
         for name in USED:
             if f"benchmarks_{name}" in known:
-                cursor.execute(f"DELETE FROM benchmarks_{name}")  # noqa: S608  # of constants
-        cursor.execute("DELETE FROM sqlite_sequence WHERE name IN ('benchmarks_run', 'benchmarks_result', 'benchmarks_score')")
+                cursor.execute(f"DELETE FROM benchmarks_{name}")  # of constants
+        cursor.execute(
+            "DELETE FROM sqlite_sequence WHERE name IN ('benchmarks_run', 'benchmarks_result', 'benchmarks_score')"
+        )
         cursor.execute("PRAGMA foreign_keys = ON")
 
 

@@ -10,10 +10,10 @@ from django.conf import settings
 from django.test.utils import setup_databases, teardown_databases
 
 from benchmarks.models import Dataset
+from codeforge.config import Config, parse_config
 from tests.simulation.mutants import Mutant
 from tests.simulation.scenario import Outcome, try_seed
 from tests.support.factories import make_dataset, make_task
-from codeforge.config import Config, parse_config
 
 PRICES = {"input_per_million": 5.0, "output_per_million": 20.0}
 

@@ -59,7 +59,7 @@ class World:
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        self.random = random.Random(seed)  # noqa: S311  # a simulation
+        self.random = random.Random(seed)  # a simulation
         self.now = 0.0
         self.wall_offset = 0.0
         self.processes: list[Process] = []

@@ -1,0 +1,66 @@
+"""The engine keeps its rules whatever the seed; a seed can be replayed; planted faults are found."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.checker import RESULT_CHANGES, RUN_CHANGES
+from tests.simulation.mutants import MUTANTS, Mutant
+
+ROOT = Path(__file__).resolve().parents[2]
+PART = 50
+# History of a seed, also after others in the same process.
+HISTORY = """
+import sys, django
+django.setup()
+from tests.simulation.trying import in_new_database
+*_, last = in_new_database([int(seed) for seed in sys.argv[1:]])
+print(last.broken, *last.history, sep="\\n")
+"""
+
+
+def python(*arguments: str) -> str:
+    environment = os.environ | {"PYTHONHASHSEED": "0", "DJANGO_SETTINGS_MODULE": "codeforge.settings"}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-5_000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("begin", range(0, 200, PART))
+def test_every_rule_holds(begin: int) -> None:
+    printed = python("-m", "tests.simulation", "--begin", str(begin), "--seeds", str(PART))
+    assert f"{PART} seeds" in printed
+    assert "0 broke a rule" in printed
+    assert "a worker is killed" in printed
+
+
+def test_a_seed_has_one_history_alone_and_after_others() -> None:
+    alone = python("-c", HISTORY, "17")
+    assert len(alone.splitlines()) > 20
+    assert python("-c", HISTORY, "16", "17") == alone
+
+
+def test_the_documented_changes_are_those_that_are_checked() -> None:
+    assert ("queued", "preparing") in RUN_CHANGES
+    assert ("completed", "queued") not in RUN_CHANGES
+    assert ("judging", "answered") in RESULT_CHANGES
+    assert ("done", "pending") not in RESULT_CHANGES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["answers are written though others hold them", "a judged result stays claimed"])
+def test_a_planted_fault_is_found(name: str) -> None:
+    number = [mutant.name for mutant in MUTANTS].index(name)
+    assert f"{name}: seed" in python("-m", "tests.simulation", "--mutant", str(number), "--seeds", "60")
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_the_place_of_a_planted_fault_exists_once(mutant: Mutant) -> None:
+    assert mutant.source(import_module(f"benchmarks.engine.{mutant.module}"))
