@@ -168,6 +168,14 @@ MINUTES ?= 30
 bench-soak: $(VENV)/installed-dev  ## Both stacks for MINUTES under kills, freezes, restarts and full disks; needs root, PostgreSQL, Redis
 	$(BIN)/python -m tests.benches.soak --minutes $(MINUTES)
 
+SEEDS ?= 10000
+.PHONY: simulate simulate-mutants
+simulate: $(VENV)/installed-dev  ## The engine in virtual time, with faults drawn from each of SEEDS seeds
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --processes 2
+
+simulate-mutants: $(VENV)/installed-dev  ## Whether the simulation finds each of the planted faults of the engine
+	$(BIN)/python -m tests.simulation --mutants --seeds 400 --processes 2
+
 journeys: $(VENV)/installed-dev  ## Walk the journeys of users in a browser; pictures in var/journeys
 	$(BIN)/python -m frontend.tests.browser.journeys_walked
 
