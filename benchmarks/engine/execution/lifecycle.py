@@ -76,13 +76,13 @@ def complete(run_id: int, *, with_errors: bool) -> bool:
 
 def fail(run_id: int, reason: str, lease: Lease | None = None, *, summarized_at: datetime | None = None) -> bool:
     """``summarized_at`` is when its last numbers were computed; without it, they are computed again."""
-    fields = {"error_message": reason, "completed_at": timezone.now(), "summarized_at": summarized_at}
+    fields: dict[str, Any] = {"error_message": reason, "completed_at": timezone.now(), "summarized_at": summarized_at}
     return move(run_id, RunStatus.FAILED, lease=lease, **fields)
 
 
 def cancel(run_id: int, reason: str = "", *, summarized_at: datetime | None = None) -> bool:
     """``summarized_at`` as in ``fail``."""
-    fields = {"error_message": reason, "completed_at": timezone.now(), "summarized_at": summarized_at}
+    fields: dict[str, Any] = {"error_message": reason, "completed_at": timezone.now(), "summarized_at": summarized_at}
     return move(run_id, RunStatus.CANCELLED, **fields)
 
 
