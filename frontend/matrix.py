@@ -171,9 +171,10 @@ def _parts_of_datasets(grid: Matrix, metric: str) -> list[str]:
 
 
 def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
-    """What a page shows of runs read as one, by ``?metric=``, ``?dataset=`` and ``?columns=``."""
+    """What a page shows of runs read as one, by ``?metric=``, ``?dataset=``, ``?columns=`` and ``?margin=``."""
     metric, dataset, facet = (params.text(request.GET, name) for name in ("metric", "dataset", "columns"))
-    grid = reads.matrix(runs, metric, dataset, facet)
+    margin = params.margin(request.GET)
+    grid = reads.matrix(runs, metric, dataset, facet, margin=margin)
     ranked = [row for row in grid.rows if row.place]
     joined = braces([row.place.group for row in ranked if row.place])
     alone = grid.columns[0].run if len({column.run.dataset_id for column in grid.columns}) == 1 else None
@@ -188,7 +189,7 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
         "aside": [
             *_parts_of_datasets(grid, metric),
             *grid.sentences[2:],
-            *([changes.sentence] if changes.sentence else []),
+            *filter(None, [grid.same_sentence, changes.sentence]),
         ],
         "ruler": large_ruler(grid, metric),
         "parting": parting([row for row in grid.rows if row.place]),
@@ -198,6 +199,8 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
         "datasets": sorted({run.dataset.slug for run in runs}),
         "facets": [(name, FACETS[name]) for name in reads.facets_of(alone)] if alone else [],
         "metric": metric,
+        "margin": f"{100 * margin:g}",
+        "has_margin": bool(grid.same_sentence),
         "dataset": dataset,
         "facet": facet,
         "effects": changes,

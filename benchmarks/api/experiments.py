@@ -30,6 +30,7 @@ from benchmarks.queries.resources.plans import ExperimentPlan
 from benchmarks.queries.resources.task_grid import TEXT_LENGTH, TaskPageResource
 from benchmarks.queries.runs import runs_named
 from benchmarks.queries.task_grid import MOST_RUNS, SHOWN, SORTS, TaskGridFilters, task_page
+from benchmarks.services.comparisons import read_margin
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments import control
 from benchmarks.services.experiments.requests import ExperimentRequest
@@ -81,6 +82,7 @@ class TaskQuery(StrictRequest):
         parameters=[
             OpenApiParameter("dataset", str, description="Matrix of this dataset only; its slug"),
             OpenApiParameter("metric", str, description="Matrix by this metric; by default by the first of each run"),
+            OpenApiParameter("margin", float, description="Points within which rows are the same; by default 2"),
             OpenApiParameter(
                 "variants",
                 str,
@@ -104,7 +106,9 @@ class ExperimentViewSet(ResourceViewSet[Experiment]):
         variants = request.query_params.get("variants", "")
         if variants not in ("", reads.EACH, reads.AVERAGE):
             raise InvalidRequest({"variants": [f"Choose {reads.EACH} or {reads.AVERAGE}."]})
-        return Response(json_of(ExperimentDetail.of(experiment, reader_of(request), variants=variants, **chosen)))
+        margin = read_margin(request.query_params.get("margin"))
+        detail = ExperimentDetail.of(experiment, reader_of(request), variants=variants, margin=margin, **chosen)
+        return Response(json_of(detail))
 
     @extend_schema(request=ExperimentRequest, responses={201: serializer_of(Started)})
     def create(self, request: Request) -> Response:
@@ -210,6 +214,7 @@ class MatrixQuery(RunsQuery):
     runs = serializers.CharField(default="", help_text="IDs, separated by commas")
     metric = serializers.CharField(default="", help_text="By default the first of each run")
     dataset = serializers.CharField(default="", help_text="By default all")
+    margin = serializers.FloatField(default=None, help_text="Points within which rows are the same; by default 2")
 
 
 class RunsExport(APIView):
@@ -249,7 +254,8 @@ class MatrixExport(APIView):
         query = validated_by(MatrixQuery(data=request.query_params.dict()))
         chosen = {name: query[name] for name in ("experiment", "metric", "dataset")}
         try:
-            content, name = matrix_file(form, runs=query["runs"] or [], **chosen)
+            margin = read_margin(query["margin"])
+            content, name = matrix_file(form, runs=query["runs"] or [], margin=margin, **chosen)
         except ObjectDoesNotExist:
             raise NotFound from None
         except UnknownChoice as unknown:

@@ -45,6 +45,7 @@ from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
 from benchmarks.queries.resources.experiments import ExperimentDetail, ExperimentResource
 from benchmarks.queries.resources.plans import ExperimentPlan as ResponsePlan
 from benchmarks.queries.tables.experiments import EXPERIMENTS
+from benchmarks.services.comparisons import read_margin
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.experiments.files import STARTER, read_experiment_file, starter_experiment
 from benchmarks.services.experiments.start import ExperimentPlan, plan_experiment, start_experiment
@@ -81,7 +82,7 @@ def experiment_text(experiment: Experiment, runs: Sequence[Run]) -> str:
     models = averaged_models(grid) if averages_variants(experiment, "") else None
     if models is not None:
         return "\n\n".join([head, " ".join(filter(None, models.sentences)), aligned(*average_texts(models.found))])
-    verdict = grid.verdict or grid.no_verdict
+    verdict = " ".join(filter(None, [grid.verdict, grid.same_sentence])) or grid.no_verdict
     columns = [
         "rank",
         "model",
@@ -167,15 +168,16 @@ class ExperimentCommand(ResourceCommand):
     @action(
         "Write the matrix of an experiment to a file.",
         argument("--output", "FILE", f"file of the export, ending in {', '.join(MATRIX_TYPES)}", type=Path),
+        argument("--margin", "POINTS", "points within which two rows are the same, by default 2"),
         JSON,
         more=lambda command: [command.one],
     )
-    def export(self, *, key: int, output: Path | None, as_json: bool, **options: Any) -> None:
+    def export(self, *, key: int, output: Path | None, margin: str | None, as_json: bool, **options: Any) -> None:
         form = output.suffix.removeprefix(".") if output else ""
         if output is None or form not in MATRIX_TYPES:
             raise NotPossible(f"Name a file with --output that ends in .{', .'.join(MATRIX_TYPES)}.")
         try:
-            content, _ = matrix_file(form, experiment=self.row(key).pk, runs=[])
+            content, _ = matrix_file(form, experiment=self.row(key).pk, runs=[], margin=read_margin(margin))
         except Run.DoesNotExist as missing:
             raise NotPossible(str(missing)) from None
         with writing(output):

@@ -7,6 +7,7 @@ differences in percentage points, with one decimal.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 from benchmarks.presentation.numbers import interval, n_of, number, p_words, percent, plural, points, score
 from benchmarks.presentation.ranks import Mark, against, effortless, is_below, listed, tied_names
@@ -114,6 +115,22 @@ def same_sentence(edges: Edges, margin: float, a: str = "A", b: str = "B", *, fa
     if edges.would_be_same(margin):
         return f"By the scored tasks alone they would be the same {within} {bounds}, but the missing scores prevent it."
     return f"They are not shown to be the same {within} {bounds}."
+
+
+_MOST_PAIRS = 6
+"""Pairs that are the same and named."""
+
+
+def same_rows_sentence(names: Sequence[str], edges: Sequence[Edges], margin: float) -> str:
+    """Which pairs of ranked rows are the same within the margin; ``edges`` come in the order of ``combinations``."""
+    pairs = list(combinations(names, 2))
+    within = f"within {points(margin)} points"
+    same = [f"{a} and {b}" for (a, b), found in zip(pairs, edges, strict=True) if found.is_same(margin)]
+    tested = f"two one-sided tests of {plural(len(pairs), 'pair')}"
+    if not same:
+        return f"None are shown to be the same {within} ({tested})."
+    more = [f"{len(same) - _MOST_PAIRS} more pairs"] if len(same) > _MOST_PAIRS else []
+    return f"The same {within}: {'; '.join([*same[:_MOST_PAIRS], *more])} ({tested})."
 
 
 def gate_sentence(edges: Edges, margin: float, a: str, b: str) -> str:

@@ -9,13 +9,15 @@ from functools import cached_property
 from benchmarks.analysis.averages import Average, Averages, averages, can_average
 from benchmarks.analysis.comparisons import FACETS
 from benchmarks.analysis.matrices import Column, Grid, Row, cell_of, ranked_rows
+from benchmarks.analysis.same_rows import pair_edges
 from benchmarks.analysis.score_table import metric_of
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import LIVE, TERMINAL, Run, RunKind
-from benchmarks.presentation.comparisons import ranking_sentences, variance_sentence
+from benchmarks.presentation.comparisons import ranking_sentences, same_rows_sentence, variance_sentence
 from benchmarks.presentation.numbers import MISSING, chance, interval, percent, rank_range, score
 from benchmarks.presentation.ranks import Mark, only_baselines
 from benchmarks.queries.judge_words import Judged, in_parentheses, judge_words, judged_scores
+from benchmarks.statistics.margins import MARGIN
 from benchmarks.statistics.ranking import Verdict
 from benchmarks.summary import Breakdown
 
@@ -50,6 +52,16 @@ class Matrix(Grid):
     """With the ``statement`` on the order, if there is one."""
 
     statement: Statement | None
+    margin: float = MARGIN
+    """The difference, from 0 to 1, within which rows count as the same."""
+
+    @cached_property
+    def same_sentence(self) -> str:
+        """Which ranked rows are the same within the margin; empty with fewer than two, or too many."""
+        ranked = [row for row in self.rows if row.place]
+        if not 1 < len(ranked) <= MOST_TESTED:
+            return ""
+        return same_rows_sentence([row.name for row in ranked], pair_edges(ranked, self.metric), self.margin)
 
     @cached_property
     def sentences(self) -> Sequence[str]:
@@ -186,7 +198,9 @@ def unknown_choices(members: Sequence[Run], metric: str, dataset: str) -> dict[s
     return problems
 
 
-def matrix(members: Sequence[Run], metric: str = "", dataset: str = "", facet: str = "") -> Matrix:
+def matrix(
+    members: Sequence[Run], metric: str = "", dataset: str = "", facet: str = "", *, margin: float = MARGIN
+) -> Matrix:
     """The runs as a matrix by ``metric``, by default the headline of each run; only of one dataset if it is named.
 
     The columns of a single dataset can be the levels of a ``facet``, a key of ``FACETS``. Runs that have model, variant
@@ -198,7 +212,7 @@ def matrix(members: Sequence[Run], metric: str = "", dataset: str = "", facet: s
     columns, rows = ranked.columns, ranked.by_rank
     if facet in FACETS and len(columns) == 1:
         columns, rows = _by_level(columns[0].run, rows, metric, facet)
-    return Matrix(metric, columns, rows, statement)
+    return Matrix(metric, columns, rows, statement, margin)
 
 
 def tested(ranked: Sequence[Run], metric: str) -> Matrix | None:

@@ -20,6 +20,7 @@ from benchmarks.presentation.numbers import rank_range
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.experiments import experiment_detail, experiment_runs
 from benchmarks.queries.matrix import Matrix, UnknownChoice, matrix, matrix_rows, unknown_choices
+from benchmarks.statistics.margins import MARGIN
 
 _WRITERS: dict[str, tuple[str, Callable[[MatrixTable], bytes]]] = {
     "csv": ("text/csv; charset=utf-8", lambda table: "".join(matrix_csv(table)).encode()),
@@ -32,7 +33,14 @@ MATRIX_TYPES = {form: kind for form, (kind, _) in _WRITERS.items()}
 
 
 def matrix_file(
-    form: str, *, experiment: int | None, runs: Sequence[int], metric: str = "", dataset: str = "", facet: str = ""
+    form: str,
+    *,
+    experiment: int | None,
+    runs: Sequence[int],
+    metric: str = "",
+    dataset: str = "",
+    facet: str = "",
+    margin: float = MARGIN,
 ) -> tuple[bytes, str]:
     """The matrix of an experiment or of runs, as the page shows it, and the name of the file.
 
@@ -49,7 +57,8 @@ def matrix_file(
         raise Run.DoesNotExist("There are no runs to export.")
     if problems := unknown_choices(members, metric, dataset):
         raise UnknownChoice(problems)
-    return _WRITERS[form][1](matrix_table(matrix(members, metric, dataset, facet), title)), f"{name}.{form}"
+    grid = matrix(members, metric, dataset, facet, margin=margin)
+    return _WRITERS[form][1](matrix_table(grid, title)), f"{name}.{form}"
 
 
 def matrix_table(grid: Matrix, title: str) -> MatrixTable:
@@ -57,7 +66,7 @@ def matrix_table(grid: Matrix, title: str) -> MatrixTable:
     levels = [cell.level for row in grid.rows for cell in row.cells if cell is not None]
     return MatrixTable(
         title=title,
-        verdict=grid.verdict,
+        verdict=" ".join(filter(None, [grid.verdict, grid.same_sentence])),
         columns=[_column(column) for column in grid.columns],
         rows=[_row(row) for row in grid.rows],
         numbers=[row | {"level": level} for row, level in zip(matrix_rows(grid), levels, strict=True)],

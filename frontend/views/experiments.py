@@ -187,7 +187,7 @@ def _columns(runs: Sequence[Run], metric: str, dataset: str) -> list[tuple[Run, 
 def _page(request: HttpRequest, stored: Experiment, runs: Sequence[Run], tab: str) -> dict[str, Any]:
     """What stands on every tab of an experiment: its head, what can be done with it, the tabs."""
     progress = reads.progress(runs)
-    selected = {name: params.text(request.GET, name) for name in ("metric", "dataset", "columns", "variants")}
+    selected = {name: params.text(request.GET, name) for name in ("metric", "dataset", "columns", "variants", "margin")}
     query = params.kept(request.GET, tuple(selected))
     return {
         "experiment": stored,

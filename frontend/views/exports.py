@@ -65,6 +65,7 @@ def matrix(request: HttpRequest, form: str) -> HttpResponse:
             metric=metric,
             dataset=dataset,
             facet=facet,
+            margin=params.margin(request.GET),
         )
     except ObjectDoesNotExist:
         raise Http404("There are no runs to export.") from None

@@ -11,6 +11,7 @@ from benchmarks.queries import experiments as reads
 from benchmarks.queries.matrix import average_rows, averaged_models, matrix, matrix_rows
 from benchmarks.queries.resources.base import Reader, Resource, Url
 from benchmarks.queries.resources.runs import Progress
+from benchmarks.statistics.margins import MARGIN
 
 
 class Cell(TypedDict):
@@ -116,17 +117,28 @@ class ExperimentResource(Resource):
 class ExperimentDetail(ExperimentResource):
     verdict: str
     """Who leads, by how much, and which differences are not significant"""
+    same_sentence: str
+    """Which rows are the same within the margin, by two one-sided tests of all pairs"""
     matrix: list[Cell]
     averages: list[AveragedModel] | None
     """The models over all variants, if the experiment averages them; the verdict is then on these"""
 
     @classmethod
     def of(
-        cls, row: Experiment, reader: Reader, *, metric: str = "", dataset: str = "", variants: str = "", **given: Any
+        cls,
+        row: Experiment,
+        reader: Reader,
+        *,
+        metric: str = "",
+        dataset: str = "",
+        variants: str = "",
+        margin: float = MARGIN,
+        **given: Any,
     ) -> Self:
         """The matrix by one metric, or of one dataset, if they are named; ``variants`` as in ``averages_variants``."""
-        grid = matrix(reads.experiment_runs(row), metric, dataset)
+        grid = matrix(reads.experiment_runs(row), metric, dataset, margin=margin)
         models = averaged_models(grid) if reads.averages_variants(row, variants) else None
         verdict = grid.verdict if models is None else " ".join(filter(None, models.sentences))
         averages = None if models is None else average_rows(models)
-        return super().of(row, reader, verdict=verdict, matrix=matrix_rows(grid), averages=averages, **given)
+        said = {"verdict": verdict, "same_sentence": grid.same_sentence}
+        return super().of(row, reader, **said, matrix=matrix_rows(grid), averages=averages, **given)

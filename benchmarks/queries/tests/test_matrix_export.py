@@ -13,7 +13,8 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
-from benchmarks.models import Experiment, Run
+from benchmarks.analysis.same_rows import pair_edges
+from benchmarks.models import Dataset, Experiment, Run
 from benchmarks.queries.experiments import experiment_runs
 from benchmarks.queries.matrix import matrix, matrix_rows
 from benchmarks.queries.matrix_export import MATRIX_TYPES, matrix_file
@@ -65,6 +66,39 @@ def test_markdown_and_latex_have_the_table_of_the_page(experiment: Experiment) -
     assert "\\begin{tabular}{llllllll}" in latex
     assert latex.count("\\\\\n") == 3
     assert "a/small & plain & 0.200 (" in latex
+
+
+def test_every_text_says_which_rows_are_the_same_within_the_margin(experiment: Experiment, client: Client) -> None:
+    grid = matrix(experiment_runs(experiment))
+    assert grid.same_sentence == "None are shown to be the same within 2.0 points (two one-sided tests of 1 pair)."
+    for dataset in Dataset.objects.all():
+        twin = {"experiment": experiment, "variant": "twin", "summarized_at": timezone.now()}
+        make_scored_run(dataset, [1.0] * N, model="a/large", **twin)
+    said = "The same within 30.0 points: large (plain) and large (twin) (two one-sided tests of 3 pairs)."
+    assert matrix(experiment_runs(experiment), margin=0.3).same_sentence == said
+    assert said in matrix_file("md", experiment=experiment.pk, runs=[], margin=0.3)[0].decode()
+    assert said in client.get(f"/experiments/{experiment.pk}/?margin=30").content.decode()
+    assert said in client.get(f"/matrix.md?experiment={experiment.pk}&margin=30").content.decode()
+    address = f"/api/v1/benchmarks/experiments/{experiment.pk}"
+    assert client.get(f"{address}?margin=30").json()["same_sentence"] == said
+    assert client.get(f"{address}?margin=-1").status_code == 400
+    api = client.get(f"/api/v1/benchmarks/matrix/md?experiment={experiment.pk}&margin=30")
+    assert said in api.content.decode()
+
+
+def test_a_missing_score_is_counted_against_that_rows_are_the_same(experiment: Experiment) -> None:
+    for dataset in Dataset.objects.all():
+        twin = {"experiment": experiment, "variant": "twin", "summarized_at": timezone.now()}
+        make_scored_run(dataset, [1.0] * (N - 1) + [None], model="a/large", **twin)
+    rows = [row for row in matrix(experiment_runs(experiment)).rows if row.model == "a/large"]
+    [found] = pair_edges(rows, "")
+    assert (found.n, found.n_missing, found.difference) == (2 * N - 2, 2, 0)
+    assert found.low is not None
+    assert found.low_missing is not None
+    assert found.low_missing < found.low - 0.04, "one of twenty may be wrong"
+    assert found.high == found.high_missing, "and none can be better than right"
+    assert found.is_same(0.3)
+    assert not found.is_same(-found.low_missing)
 
 
 def test_the_picture_is_a_png(experiment: Experiment) -> None:
