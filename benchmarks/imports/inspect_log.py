@@ -13,7 +13,9 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -26,6 +28,7 @@ from benchmarks.imports.assembly import check_count, lacking
 from benchmarks.imports.base import Files, Importer
 from benchmarks.imports.inspect_results import Results, check_results, number_of, score_name
 from benchmarks.imports.inspect_usage import Attempt, Usage, usage_of, used_besides
+from benchmarks.imports.inspect_steps import steps_of_events
 from benchmarks.imports.parts import (
     Amount,
     Count,
@@ -45,6 +48,7 @@ from benchmarks.imports.parts import (
 from benchmarks.imports.reading import Archive
 from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Unused
 from benchmarks.metrics.base import Score, ScoreStatus
+from benchmarks.providers.steps import Step
 
 HEADER, UNFINISHED_HEADER = "header.json", "_journal/start.json"
 _SAMPLE = re.compile(r"samples/.+\.json", re.DOTALL)
@@ -52,6 +56,10 @@ _SAMPLE = re.compile(r"samples/.+\.json", re.DOTALL)
 _ATTACHMENT = re.compile(r"(?:attachment|tc)://([0-9a-f]{32})")
 MAX_RUN_TAG = 40
 """Characters of a tag of a run."""
+_EVENTS = "events"
+Reopen = Callable[[], AbstractContextManager[Archive]]
+Given = tuple[str, Any, Callable[[], Iterable[Step]] | None]
+"""Where a sample stands, the sample without its events, and what reads those."""
 _FINISHED = {"max_tokens": "length", "model_length": "length"}
 _NOT_SAID = Score(ScoreStatus.METRIC_ERROR, reason="The scorer gave no score of this sample in Inspect.")
 _GRADER_FAILED = "grader_failed"
@@ -229,14 +237,14 @@ class InspectImporter(Importer):
         if not file.is_archive:
             return [_of_document(file.document())]
         with Archive.of(file.path, file.max_bytes) as archive:
-            return [_of_archive(archive)]
+            return [_of_archive(archive, partial(Archive.of, file.path, file.max_bytes))]
 
 
 def _header_in(names: Collection[str]) -> str | None:
     return next((name for name in (HEADER, UNFINISHED_HEADER) if name in names), None)
 
 
-def _of_archive(archive: Archive) -> ImportedRun:
+def _of_archive(archive: Archive, reopened: Reopen) -> ImportedRun:
     name = _header_in(archive.names)
     if name is None:
         raise ImportProblem(f"{HEADER} not found, so this is not a log of Inspect")
@@ -244,13 +252,47 @@ def _of_archive(archive: Archive) -> ImportedRun:
     log = read(Log, archive.json(name), name, unused)
     members = sorted(filter(_SAMPLE.fullmatch, archive.names), key=_by_number)
     # Samples are read one by one: a log may be many times larger than its results.
-    return _run(log, ((member, archive.json(member)) for member in members), unused)
+    return _run(log, (_sample_of(archive, member, reopened) for member in members), unused)
+
+
+def _sample_of(archive: Archive, member: str, reopened: Reopen) -> Given:
+    sample, events = _without_events(archive, member)
+    return member, sample, partial(_stored_events, reopened, member) if events else None
+
+
+def _without_events(archive: Archive, member: str) -> tuple[dict[str, Any], int]:
+    """A sample without its events, of which there may be more than fit into memory, and their number."""
+    sample: dict[str, Any] = {}
+    events = 0
+    for key, value in archive.members(member, _EVENTS):
+        if key == _EVENTS:
+            events += 1
+        else:
+            sample[key] = value
+    return sample, events
+
+
+def _stored_events(reopened: Reopen, member: str) -> Iterator[Step]:
+    """The steps of a sample, whose archive is read once more, because the texts stored apart follow the events."""
+    with reopened() as archive:
+        texts = _without_events(archive, member)[0].get("attachments")
+        events = (value for key, value in archive.members(member, _EVENTS) if key == _EVENTS)
+        yield from steps_of_events(events, _resolver(texts if isinstance(texts, dict) else {}))
 
 
 def _of_document(document: Any) -> ImportedRun:
     unused: Unused = Counter()
     log = read(Log, document, "", unused)
-    return _run(log, ((f"samples[{index}]", sample) for index, sample in enumerate(log.samples)), unused)
+    return _run(log, (_with_events(f"samples[{index}]", sample) for index, sample in enumerate(log.samples)), unused)
+
+
+def _with_events(where: str, sample: Any) -> Given:
+    events = sample.get(_EVENTS) if isinstance(sample, dict) else None
+    if not isinstance(events, list) or not events:
+        return where, sample, None
+    texts = sample.get("attachments")
+    resolve = _resolver(texts if isinstance(texts, dict) else {})
+    return where, {**sample, _EVENTS: None}, partial(steps_of_events, events, resolve)
 
 
 def _by_number(name: str) -> list[tuple[int, str]]:
@@ -258,7 +300,7 @@ def _by_number(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() and len(part) < 19 else (0, part) for part in re.split(r"(\d+)", name)]
 
 
-def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> ImportedRun:
+def _run(log: Log, samples: Iterable[Given], unused: Unused) -> ImportedRun:
     tasks: dict[str, TaskSpec] = {}
     results: list[ImportedResult] = []
     values: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
@@ -266,7 +308,7 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> Import
     sent: dict[str, list[inspect_prompts.Sent]] = defaultdict(list)
     used: list[Mapping[str, Usage]] = []
     is_partial = log.status != "success"
-    for where, value in samples:
+    for where, value, steps in samples:
         sample = read(Sample, value, where, unused)
         usages = usage_of(sample.model_usage, sample.failed_attempts, where, log.model, sample.usage)
         task, result = _read_sample(sample, usages, log, unused)
@@ -274,7 +316,7 @@ def _run(log: Log, samples: Iterable[tuple[str, Any]], unused: Unused) -> Import
         is_partial |= bool(sample.failed_attempts) or not sample.model_usage
         sent[task.id] += filter(None, [_sent(sample)])
         tasks[task.id] = _of_all_epochs(tasks.get(task.id, task), task, unused)
-        results.append(result)
+        results.append(replace(result, steps=steps))
         for scorer, given in sample.given_scores.items():
             parts[scorer] |= dict.fromkeys(_parts_of(scorer, given.value))
         for name, score in result.scores.items():

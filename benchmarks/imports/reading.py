@@ -17,6 +17,7 @@ import yaml
 from benchmarks.dataset_format.limits import MAX_BYTES, MAX_DEPTH
 from benchmarks.dataset_format.nodes import LOADER
 from benchmarks.dataset_format.problems import printable
+from benchmarks.imports.json_stream import JsonStream
 from benchmarks.imports.runs import ImportProblem
 
 if sys.version_info >= (3, 14):
@@ -119,6 +120,7 @@ _UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, zstd.ZstdError),
     *(EOFError, RuntimeError, ValueError, OSError),
 )
+_CONVERT = "Convert the log with: inspect log convert --to json"
 _STEP = 4096
 """Bytes read at once. Their decompressed form may be held in memory whole, however little was requested."""
 
@@ -157,9 +159,7 @@ class Archive:
                 while len(data) <= limit and (more := member.read(min(_STEP, limit + 1 - len(data)))):
                     data += more
         except NotImplementedError:
-            raise ImportProblem(
-                f"{where}: unsupported compression. Convert the log with: inspect log convert --to json"
-            ) from None
+            raise ImportProblem(f"{where}: unsupported compression. {_CONVERT}") from None
         except (KeyError, *_UNREADABLE) as error:
             raise ImportProblem(f"{where}: cannot be read: {printable(str(error))}") from None
         if len(data) > limit:
@@ -169,6 +169,27 @@ class Archive:
         if self._containers_left < 0:
             raise ImportProblem(f"{where}: the archive has too many objects and lists. Split the log.")
         return json_of(bytes(data), where)
+
+
+    def members(self, name: str, streamed: str) -> Iterator[tuple[str, Any]]:
+        """Key and value of the object in a member, of which the list at ``streamed`` comes item by item under its key.
+
+        Raises ``ImportProblem``. Only ``streamed`` may be larger than memory.
+        """
+        where = printable(name)
+
+        def count(size: int) -> None:
+            self._left -= size
+            if self._left < 0:
+                raise ImportProblem(f"{where}: the archive exceeds the limit when decompressed")
+
+        try:
+            with self._file.open(name) as member:
+                yield from JsonStream(member, where, count).members(streamed)
+        except NotImplementedError:
+            raise ImportProblem(f"{where}: unsupported compression. {_CONVERT}") from None
+        except (KeyError, *_UNREADABLE) as error:
+            raise ImportProblem(f"{where}: cannot be read: {printable(str(error))}") from None
 
 
 class ForeignFile:

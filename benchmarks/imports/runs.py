@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
 from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.metrics.base import Score, ScoreStatus
+from benchmarks.providers.steps import Step
 
 Unused = Counter[tuple[str, str]]
 """How often which path of which part of a file had a value that was not used."""
@@ -70,6 +71,9 @@ class ImportedResult:
     cached: bool = False
     finished_at: datetime | None = None
     notes: Sequence[str] = ()
+    steps: Callable[[], Iterable[Step]] | None = None
+    """Reads what an agent did, when the result is stored: there may be too many steps to hold. ``None`` if the file
+    does not say."""
 
 
 NOT_SAID = Score(ScoreStatus.METRIC_ERROR, reason="The tool gave no score.")

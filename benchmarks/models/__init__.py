@@ -42,6 +42,7 @@ from benchmarks.models.run_parts import (
 )
 from benchmarks.models.runs import Run
 from benchmarks.models.schedules import Schedule, ScheduledRun, ScoreDrop
+from benchmarks.models.steps import StoredStep
 from benchmarks.models.webhooks import Webhook, WebhookDelivery
 
 __all__ = [
@@ -94,6 +95,7 @@ __all__ = [
     "Score",
     "ScoreDrop",
     "ShareLink",
+    "StoredStep",
     "Task",
     "Transcript",
     "Webhook",

@@ -25,6 +25,7 @@ from benchmarks.dataset_format.spec import DatasetSpec, as_mapping
 from benchmarks.dataset_format.validation import validate_dataset_fields
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.result_store import upsert_scores
+from benchmarks.engine.execution.step_store import write_steps
 from benchmarks.engine.execution.scoring import FAILED, ending_of, not_applicable_to, score_of, with_stored_answer
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.imports.assembly import unread_sentence
@@ -462,6 +463,8 @@ def _store_results(
         Result.objects.bulk_create(rows)
         Transcript.objects.bulk_create(transcripts)
         upsert_scores(run.pk, zip((row.pk for row in rows), scores, strict=True))
+        keys = zip(rows, results[begin : begin + BATCH], strict=True)
+        write_steps((row.pk, result.steps()) for row, result in keys if result.steps is not None)
     return errors
 
 

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from django.db.models import F, Max
 
 from benchmarks.engine.execution.result_store import TRANSCRIPT
-from benchmarks.models import LOST, Result, ResultState, Run, Task, Transcript
+from benchmarks.models import LOST, Result, ResultState, Run, StoredStep, Task, Transcript
 
 BATCH = 2_000
 """Results in one transaction: their texts may be long, and other writers wait for it."""
@@ -76,6 +76,18 @@ def _copy(run: Run, begin: int) -> None:
         cursor.execute(
             f"INSERT INTO {transcripts} (result_id, {texts}) SELECT new.id, {of_old} "
             f"FROM {results} AS old JOIN {transcripts} AS text ON text.result_id = old.id "
+            f"JOIN {results} AS new ON new.run_id = %s AND new.position = old.position "
+            "WHERE old.run_id = %s AND old.position >= %s AND old.position < %s "
+            "ON CONFLICT DO NOTHING",
+            [run.pk, *span],
+        )
+        steps = quote(StoredStep._meta.db_table)
+        names = [field.column for field in StoredStep._meta.concrete_fields if field.name not in ("id", "result")]
+        columns = ", ".join(map(quote, names))
+        of_old = ", ".join(f"step.{quote(name)}" for name in names)
+        cursor.execute(
+            f"INSERT INTO {steps} (result_id, {columns}) SELECT new.id, {of_old} "
+            f"FROM {results} AS old JOIN {steps} AS step ON step.result_id = old.id "
             f"JOIN {results} AS new ON new.run_id = %s AND new.position = old.position "
             "WHERE old.run_id = %s AND old.position >= %s AND old.position < %s "
             "ON CONFLICT DO NOTHING",

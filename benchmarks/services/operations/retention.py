@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from benchmarks.engine import lease
 from benchmarks.engine.sql import update_rows
-from benchmarks.models import TERMINAL, CachedResponse, Result, Run, Score, Transcript
+from benchmarks.models import TERMINAL, CachedResponse, Result, Run, Score, StoredStep, Transcript
 from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import NotPossible
 
@@ -120,6 +120,7 @@ def _delete_texts(result_ids: list[int]) -> None:
     Transcript.objects.filter(result__in=result_ids).update(
         messages=[], actual_output="", reasoning="", tool_calls=[], retrieved=None, attempts=[]
     )
+    StoredStep.objects.filter(result__in=result_ids).delete()
     scores = Score.objects.filter(result__in=result_ids)
     judged = scores.exclude(judge=None).values_list("judge", "pk")
     numbers = [({name: judge[name] for name in KEPT_OF_JUDGES & judge.keys()}, pk) for judge, pk in judged if judge]

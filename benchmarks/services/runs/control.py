@@ -25,6 +25,7 @@ from benchmarks.models import (
     Run,
     RunStatus,
     Score,
+    StoredStep,
     Transcript,
 )
 from benchmarks.presentation.actions import imported_refusal, refusal
@@ -162,6 +163,7 @@ def delete_run(run: Run, user: Caller = None) -> None:
         pass_on_labels(locked)
         Score.objects.filter(run=locked).delete()
         Transcript.objects.filter(result__in=results).delete()
+        StoredStep.objects.filter(result__in=results).delete()
         # Nothing refers to the results any more, so they need not be loaded to look for references.
         results._raw_delete(results.db)
         locked.delete()
