@@ -14,7 +14,10 @@ Answering = Callable[[dict[str, Any]], Any]
 """Takes a task, and returns the text of its answer or a mapping with ``answer``; it may be ``async``."""
 TOLD = ("id", "input", "messages", "context", "tools", "labels")
 """What a function learns of a task: nothing of its reference."""
-TAKEN = ("answer", "reasoning", "retrieved", "tool_calls", "tokens_in", "tokens_out", "cost_usd", "finish_reason")
+TAKEN = (
+    *("answer", "reasoning", "retrieved", "tool_calls", "steps", "tokens_in", "tokens_out", "cost_usd"),
+    "finish_reason",
+)
 """What a function may say of its answer."""
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks.dataset_format.problems import printable
 from benchmarks.imports.assembly import assembled
+from benchmarks.imports.atif_file import AtifImporter
 from benchmarks.imports.base import Files, Importer
 from benchmarks.imports.deepeval_run import DeepEvalImporter
 from benchmarks.imports.inspect_log import InspectImporter
@@ -25,6 +26,7 @@ _IMPORTERS: tuple[Importer, ...] = (
     PromptfooImporter(),
     LmEvalImporter(),
     DeepEvalImporter(),
+    AtifImporter(),
 )
 IMPORTERS: Plugins[Importer] = Plugins(
     "importers", "importer", Importer, {each.name: each for each in _IMPORTERS}, make=lambda kind: kind()

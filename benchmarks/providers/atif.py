@@ -8,6 +8,7 @@ that started them, one level deeper.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from benchmarks.providers.clean_text import shortened
@@ -15,6 +16,7 @@ from benchmarks.providers.steps import (
     MAX_DEPTH,
     MESSAGE,
     MODEL_CALL,
+    MOST_STEPS,
     REASONING,
     TOOL_CALL,
     Step,
@@ -22,6 +24,7 @@ from benchmarks.providers.steps import (
     parsed,
     plain_text,
     step_of,
+    steps_of,
 )
 
 PREFIX = "ATIF-v1."
@@ -132,3 +135,19 @@ def _objects(given: Any, where: str) -> Sequence[Mapping[str, Any]]:
     if not isinstance(given, list | tuple) or not all(isinstance(each, Mapping) for each in given):
         raise StepProblem(f"{where}: expected a list of objects, found {shortened(repr(given), 60)}.")
     return given
+
+
+def steps_given(given: Any, notes: list[str]) -> tuple[Step, ...]:
+    """The steps of a reply, a list or a trajectory; what cannot be read is left out, with a note."""
+    if given is None:
+        return ()
+    if not is_trajectory(given):
+        return steps_of(given, notes)
+    try:
+        steps = tuple(islice(trajectory_steps(given), MOST_STEPS + 1))
+    except StepProblem as problem:
+        notes.append(f"“steps” is a trajectory that cannot be read and was left out: {problem}")
+        return ()
+    if len(steps) > MOST_STEPS:
+        notes.append(f"“steps” has more than {MOST_STEPS:,} steps, of which the first were kept")
+    return steps[:MOST_STEPS]

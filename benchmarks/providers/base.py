@@ -178,6 +178,8 @@ class ChatReply:
     """Passages that a system looked up for the answer; ``None`` if it does not say."""
     cost_usd: float | None = None
     """What the answer cost by the system's own account."""
+    steps: tuple[Mapping[str, Any], ...] = ()
+    """What a system did for the answer, as ``Step.as_json`` writes it."""
 
 
 class Times(TypedDict, total=False):

@@ -40,6 +40,7 @@ def _reply(stored: Mapping[str, Any]) -> ChatReply:
             **stored,
             "tool_calls": tuple(ToolCall(**call) for call in stored["tool_calls"]),
             "notes": tuple(stored["notes"]),
+            "steps": tuple(stored.get("steps", ())),
             "retrieved": None if passages is None else tuple(passages),
         }
     )

@@ -22,13 +22,15 @@ from django.utils import timezone
 from benchmarks.engine.execution.budget import money_left, price_of
 from benchmarks.engine.execution.reply_cache import store_responses
 from benchmarks.engine.execution.scoring import FAILED, MAX_ERROR, InternalError, ending_of
+from benchmarks.engine.execution.step_store import write_steps
 from benchmarks.engine.execution.work_items import Answer, Judged, Question, Scored, ToJudge
 from benchmarks.engine.sql import among, update_rows, upsert_rows
 from benchmarks.metrics.base import JudgeUsage, Metric, Score, ScoreStatus
-from benchmarks.models import Experiment, Lease, Outcome, Result, ResultState, Run, Transcript
+from benchmarks.models import Experiment, Lease, Outcome, Result, ResultState, Run, StoredStep, Transcript
 from benchmarks.models import Score as StoredScore
 from benchmarks.providers.base import Message, known_sum
 from benchmarks.providers.retrying import Attempt
+from benchmarks.providers.steps import step_of
 from benchmarks.worker_metrics import count_cost
 
 TRANSCRIPT = (
@@ -129,6 +131,7 @@ class ResultStore:
             transcripts = (_transcript(scored.answer, earlier.get(scored.result_id)) for scored in new)
             upsert_rows(Transcript, ("result",), TRANSCRIPT, transcripts)
             upsert_scores(self.run_id, ((scored.result_id, scored.scores) for scored in new))
+            _replace_steps([scored.answer for scored in new], earlier)
             rows = [self._answer_row(scored, earlier.get(scored.result_id)) for scored in new]
             _update_results(rows)
             _write_failed_again(failed_again, earlier)
@@ -337,6 +340,13 @@ def _transcript(answer: Answer, earlier: Attempts | None) -> tuple[Any, ...]:
         [*(reply.notes if reply else ()), *answer.notes],
         answer.question.prompt.hash(),
     )
+
+
+def _replace_steps(answers: Sequence[Answer], retried: Mapping[int, Attempts]) -> None:
+    """Store what systems say that they did. Of a result that is retried, it was another time."""
+    if again := [answer.result_id for answer in answers if answer.result_id in retried]:
+        StoredStep.objects.filter(result__in=again).delete()
+    write_steps((answer.result_id, map(step_of, answer.steps)) for answer in answers if answer.steps)
 
 
 def _without_pixels(message: Message) -> Message:

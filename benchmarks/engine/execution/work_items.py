@@ -86,6 +86,8 @@ class Answer:
     reply: ChatReply | None = None
     error: ProviderError | None = None
     tool_calls: list[ToolCall] = field(default_factory=list)
+    steps: list[Mapping[str, Any]] = field(default_factory=list)
+    """What a system says that it did, over all turns."""
     attempts: list[Attempt] = field(default_factory=list)
     tokens_in: int | None = None
     tokens_out: int | None = None
@@ -122,6 +124,7 @@ class Answer:
         first = self.replies == 0
         self.replies += 1
         self.tool_calls += reply.tool_calls
+        self.steps += reply.steps
         self.duration_ms = (self.duration_ms or 0.0) + reply.duration_ms
         self.tokens_in = reply.tokens_in if first else known_sum(self.tokens_in, reply.tokens_in)
         self.tokens_out = reply.tokens_out if first else known_sum(self.tokens_out, reply.tokens_out)

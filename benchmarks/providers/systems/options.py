@@ -56,6 +56,8 @@ class SystemOptions(Section):
     """`http`: where the retrieved passages stand, a list of texts"""
     tool_calls: JsonPath | None = None
     """`http`: where the tool calls stand, a list of `{name, arguments}`"""
+    steps: JsonPath | None = None
+    """`http`: where the steps stand, a list or an ATIF trajectory"""
     tokens_in: JsonPath | None = None
     """`http`: where the number of prompt tokens stands"""
     tokens_out: JsonPath | None = None
@@ -81,14 +83,14 @@ class SystemOptions(Section):
 
 
 KINDS_OF: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("path", "method", "body", "answer", "retrieved", "tool_calls", "tokens_in"), ("http",)),
-    **dict.fromkeys(("tokens_out", "cost_usd", "error"), ("http",)),
+    **dict.fromkeys(("path", "method", "body", "answer", "retrieved", "tool_calls", "steps"), ("http",)),
+    **dict.fromkeys(("tokens_in", "tokens_out", "cost_usd", "error"), ("http",)),
     **dict.fromkeys(("command", "reuse"), ("command",)),
     **dict.fromkeys(("function", "interpreter"), ("python",)),
     **dict.fromkeys(("folder", "processes", "parallel"), ("command", "python")),
 }
 """Option → the kinds that have it."""
-OF_REPLY = ("answer", "retrieved", "tool_calls", "tokens_in", "tokens_out", "cost_usd", "error")
+OF_REPLY = ("answer", "retrieved", "tool_calls", "steps", "tokens_in", "tokens_out", "cost_usd", "error")
 
 
 def misplaced(kind: str, options: SystemOptions) -> str | None:

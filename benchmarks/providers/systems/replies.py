@@ -9,11 +9,16 @@ from typing import Any, Unpack
 
 import orjson
 
+from benchmarks.providers.atif import steps_given
 from benchmarks.providers.base import ChatReply, ProviderError, Times
 from benchmarks.providers.clean_text import shortened, storable
 from benchmarks.providers.reading import reply_from
+from benchmarks.providers.steps import TOOL_CALL
 
-FIELDS = ("answer", "retrieved", "tool_calls", "tokens_in", "tokens_out", "cost_usd", "error", "retryable", "model")
+FIELDS = (
+    *("answer", "retrieved", "tool_calls", "steps", "tokens_in", "tokens_out", "cost_usd", "error", "retryable"),
+    "model",
+)
 """What a system can say of an answer."""
 MOST_PASSAGES = 1_000
 MOST_CALLS = 1_000
@@ -32,12 +37,17 @@ def system_reply(given: Mapping[str, Any], **times: Unpack[Times]) -> ChatReply:
     if given.get("answer") is None:
         raise ProviderError("bad_response", "The reply has no answer.", retryable=True)
     notes: list[str] = []
-    message = {"content": _as_text(given["answer"]), "tool_calls": _calls(given.get("tool_calls"), notes)}
+    steps = steps_given(given.get("steps"), notes)
+    calls = given.get("tool_calls")
+    if calls is None:  # the steps say which there were
+        calls = [{"name": step.name, "arguments": step.arguments} for step in steps if step.kind == TOOL_CALL]
+    message = {"content": _as_text(given["answer"]), "tool_calls": _calls(calls, notes)}
     usage = {"prompt_tokens": given.get("tokens_in"), "completion_tokens": given.get("tokens_out")}
     document = {"choices": [{"message": message}], "usage": usage, "model": given.get("model")}
     reply = reply_from(document, **times)
     passages, cost = _passages(given.get("retrieved"), notes), _cost(given.get("cost_usd"), notes)
-    return replace(reply, retrieved=passages, cost_usd=cost, notes=(*reply.notes, *notes))
+    written = tuple(step.as_json() for step in steps)
+    return replace(reply, retrieved=passages, cost_usd=cost, steps=written, notes=(*reply.notes, *notes))
 
 
 def _as_text(value: Any) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -19,6 +20,7 @@ from benchmarks.metrics.base import Score, ScoreStatus
 from benchmarks.metrics.imported import PUSHED
 from benchmarks.models import DatasetVersion, PushedResult, PushedRun, Run, Task
 from benchmarks.presentation.numbers import plural
+from benchmarks.providers.steps import TOOL_CALL, step_of
 from benchmarks.services.access import Caller
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.imports import ImportRequest, chosen_metrics, imported_tasks, named_here, store_run
@@ -108,8 +110,9 @@ def _result(row: PushedResult) -> ImportedResult:
         repeat=row.repeat,
         answer=data.get("answer", ""),
         reasoning=data.get("reasoning", ""),
-        tool_calls=[_stored_call(call) for call in data.get("tool_calls", ())],
+        tool_calls=[_stored_call(call) for call in data.get("tool_calls", _calls_of(data.get("steps", ())))],
         retrieved=data.get("retrieved"),
+        steps=partial(map, step_of, data["steps"]) if data.get("steps") else None,
         scores={
             metric: Score(ScoreStatus(status), value, reason)
             for metric, (status, value, reason) in data["scores"].items()
@@ -120,9 +123,21 @@ def _result(row: PushedResult) -> ImportedResult:
     )
 
 
+def _calls_of(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The calls among the steps, of a result that does not name them itself."""
+    calls = (step for step in steps if step["kind"] == TOOL_CALL)
+    return [{"name": step.get("name", ""), "arguments": step.get("arguments", {})} for step in calls]
+
+
 def _stored_call(call: Mapping[str, Any]) -> dict[str, object]:
-    raw = json.dumps(call["arguments"])
-    return {"name": call["name"], "arguments": call["arguments"], "raw": raw, "malformed": False}
+    arguments = call["arguments"]
+    is_object = isinstance(arguments, dict)
+    return {
+        "name": call["name"],
+        "arguments": arguments if is_object else None,
+        "raw": json.dumps(arguments),
+        "malformed": not is_object,
+    }
 
 
 def _require_means(run: Run, pushed: PushedRun, given: Mapping[str, float]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -142,6 +142,9 @@ class ResultRequest(StrictRequest):
     tool_calls = serializers.ListField(
         child=ToolCallRequest(), required=False, max_length=MOST_CALLS, help_text="Calls that were made, in order"
     )
+    steps = serializers.JSONField(
+        required=False, help_text="What an agent did: a list of steps with a kind, or an ATIF trajectory"
+    )
     scores = serializers.DictField(
         default=dict,
         help_text="Name → a number, or {value, reason}. {value: null, reason} if the metric failed, as for a score "
@@ -155,6 +158,26 @@ class ResultRequest(StrictRequest):
     tokens_out = serializers.IntegerField(required=False, min_value=0, max_value=LARGEST_INTEGER)
     reasoning_tokens = serializers.IntegerField(required=False, min_value=0, max_value=LARGEST_INTEGER)
     cached_tokens = serializers.IntegerField(required=False, min_value=0, max_value=LARGEST_INTEGER)
+
+
+    def validate_steps(self, given: Any) -> list[dict[str, Any]]:
+        try:
+            steps = [*trajectory_steps(given)] if is_trajectory(given) else [*_steps_in(given)]
+        except StepProblem as problem:
+            raise serializers.ValidationError(str(problem)) from None
+        if len(steps) > MOST_STEPS:
+            raise serializers.ValidationError(f"At most {MOST_STEPS:,} steps. Import longer trajectories as a file.")
+        return [step.as_json() for step in steps]
+
+
+def _steps_in(given: Any) -> Iterator[Step]:
+    if not isinstance(given, list):
+        raise StepProblem("Send a list of steps, or an ATIF trajectory with its schema_version.")
+    for place, each in enumerate(given):
+        try:
+            yield step_of(each)
+        except StepProblem as problem:
+            raise StepProblem(f"[{place}]: {problem}") from None
 
 
 class BatchRequest(StrictRequest):
