@@ -135,9 +135,10 @@ class Client:
 
         The function takes a task (``id``, ``input``, ``messages``, ``context``, ``tools``, ``labels``; nothing of its
         reference) and returns a text, or a mapping with ``answer`` and what else it knows: ``retrieved``,
-        ``tool_calls``, ``steps``, ``tokens_in``, ``tokens_out``, ``cost_usd``. It may be ``async``. ``parallel`` tasks are asked
-        at the same time, in threads. An exception is the error of its task. ``metrics`` need no judge; with ``judged``
-        ones, the run is scored again by all of them, which costs the judge. ``fields`` are those of ``push``.
+        ``tool_calls``, ``steps``, ``tokens_in``, ``tokens_out``, ``cost_usd``. It may be ``async``. ``parallel`` tasks
+        are asked at the same time, in threads. An exception is the error of its task. ``metrics`` need no judge; with
+        ``judged`` ones, the run is scored again by all of them, which costs the judge. ``fields`` are those of
+        ``push``.
 
         With a ``key``, an evaluation that was interrupted goes on where it ended. Raises ``ApiError``.
         """

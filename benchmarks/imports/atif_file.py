@@ -75,7 +75,9 @@ def steps_checked(steps: Iterable[Step]) -> list[Step]:
         raise ImportProblem(str(problem)) from None
 
 
-def _run(header: Header, steps: Sequence[Step], read_again: Callable[[], Iterator[Step]], unused: Unused) -> ImportedRun:
+def _run(
+    header: Header, steps: Sequence[Step], read_again: Callable[[], Iterator[Step]], unused: Unused
+) -> ImportedRun:
     own = [step for step in steps if not step.depth]
     asked = next((step.text for step in own if step.kind == MESSAGE and step.name == "user"), "")
     if not asked:
@@ -161,4 +163,3 @@ def _reaches(root: str, name: str, named: Mapping[str, frozenset[str]]) -> bool:
                 seen.add(each)
                 left.append(each)
     return False
-

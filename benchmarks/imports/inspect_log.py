@@ -27,8 +27,8 @@ from benchmarks.imports import chats, inspect_prompts
 from benchmarks.imports.assembly import check_count, lacking
 from benchmarks.imports.base import Files, Importer
 from benchmarks.imports.inspect_results import Results, check_results, number_of, score_name
-from benchmarks.imports.inspect_usage import Attempt, Usage, usage_of, used_besides
 from benchmarks.imports.inspect_steps import steps_of_events
+from benchmarks.imports.inspect_usage import Attempt, Usage, usage_of, used_besides
 from benchmarks.imports.parts import (
     Amount,
     Count,

@@ -157,7 +157,11 @@ def _of_error(event: Event) -> Given:
 
 
 def _of_limit(event: Event) -> Given:
-    yield {"kind": ERROR, "name": _short(event.get("type")), "text": str(event.get("message") or "A limit was reached.")}
+    yield {
+        "kind": ERROR,
+        "name": _short(event.get("type")),
+        "text": str(event.get("message") or "A limit was reached."),
+    }
 
 
 def _of_start(event: Event) -> Given:

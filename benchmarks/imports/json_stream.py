@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Callable, Iterator
-from typing import IO, Any
+from typing import Any
 
 from benchmarks.dataset_format.problems import printable
 from benchmarks.imports.runs import ImportProblem
@@ -20,13 +20,13 @@ _SPACE = " \t\n\r"
 
 
 class JsonStream:
-    """An open file with one JSON object. Raises ``ImportProblem`` with the place ``where`` for anything else.
+    """Text with one JSON object, of which ``read`` returns about as many bytes as it is asked for, none at the end.
 
-    ``read`` is called with each number of bytes that were read, to limit them.
+    Raises ``ImportProblem`` with the place ``where`` for anything else.
     """
 
-    def __init__(self, file: IO[bytes], where: str, read: Callable[[int], None]) -> None:
-        self._file, self._where, self._read = file, where, read
+    def __init__(self, read: Callable[[int], bytes], where: str) -> None:
+        self._read, self._where = read, where
         self._decode = codecs.getincrementaldecoder("utf-8")()
         self._parse = json.JSONDecoder().raw_decode
         self._text, self._at, self._ended = "", 0, False
@@ -103,8 +103,7 @@ class JsonStream:
         self._at += 1
 
     def _fill(self, size: int) -> None:
-        data = self._file.read(size)
-        self._read(len(data))
+        data = self._read(size)
         self._ended = not data
         try:
             self._text = self._text[self._at :] + self._decode.decode(data, final=self._ended)

@@ -130,7 +130,7 @@ class Archive:
 
     def __init__(self, file: zipfile.ZipFile, max_bytes: int) -> None:
         self._file = file
-        self._left = max_bytes
+        self._left = self._limit = max_bytes
         self._containers_left = max(MAX_CONTAINERS, max_bytes // 128)
         self.names = file.namelist()
         if len(self.names) > MAX_MEMBERS:
@@ -170,7 +170,6 @@ class Archive:
             raise ImportProblem(f"{where}: the archive has too many objects and lists. Split the log.")
         return json_of(bytes(data), where)
 
-
     def members(self, name: str, streamed: str) -> Iterator[tuple[str, Any]]:
         """Key and value of the object in a member, of which the list at ``streamed`` comes item by item under its key.
 
@@ -178,14 +177,18 @@ class Archive:
         """
         where = printable(name)
 
-        def count(size: int) -> None:
-            self._left -= size
+        def read(size: int) -> bytes:
+            data = bytearray()
+            while len(data) < size and (more := member.read(_STEP)):
+                data += more
+            self._left -= len(data)
             if self._left < 0:
-                raise ImportProblem(f"{where}: the archive exceeds the limit when decompressed")
+                raise ImportProblem(f"{where}: exceeds the limit of {self._limit // 2**20} MB when decompressed")
+            return bytes(data)
 
         try:
             with self._file.open(name) as member:
-                yield from JsonStream(member, where, count).members(streamed)
+                yield from JsonStream(read, where).members(streamed)
         except NotImplementedError:
             raise ImportProblem(f"{where}: unsupported compression. {_CONVERT}") from None
         except (KeyError, *_UNREADABLE) as error:

@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
                 ('tokens_in', models.PositiveIntegerField(blank=True, null=True)),
                 ('tokens_out', models.PositiveIntegerField(blank=True, null=True)),
                 ('body', models.BinaryField(help_text='JSON with text, arguments, result and error, compressed by zlib')),
-                ('result', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='steps', to='benchmarks.result')),
+                ('result', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='trajectory', to='benchmarks.result')),
             ],
             options={
                 'db_table': 'benchmarks_step',

@@ -21,7 +21,7 @@ class StoredStep(models.Model):
     """A step in the order in which it happened, from 1. Lists read all but ``body``."""
 
     # Without an index of its own: those below start with the result.
-    result = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="steps", db_index=False)
+    result = models.ForeignKey(Result, on_delete=models.CASCADE, related_name="trajectory", db_index=False)
     position = models.PositiveIntegerField()
     kind = models.CharField(max_length=10, choices=[(kind, kind) for kind in KINDS])
     name = models.CharField(max_length=200, blank=True)

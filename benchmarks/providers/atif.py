@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from benchmarks.providers.clean_text import shortened
 from benchmarks.providers.steps import (
     MAX_DEPTH,
     MESSAGE,
@@ -23,6 +22,7 @@ from benchmarks.providers.steps import (
     StepProblem,
     parsed,
     plain_text,
+    shown,
     step_of,
     steps_of,
 )
@@ -45,7 +45,7 @@ def trajectory_steps(given: Trajectory, others: Mapping[str, Trajectory] | None 
     """
     if not str(given.get("schema_version", "")).startswith(PREFIX):
         raise StepProblem(
-            f"schema_version: {shortened(repr(given.get('schema_version')), 40)} cannot be read. Use ATIF-v1.0 to v1.7."
+            f"schema_version: {shown(given.get('schema_version'), 40)} cannot be read. Use ATIF-v1.0 to v1.7."
         )
     yield from _steps(given, dict(others or {}), 0, frozenset())
 
@@ -79,7 +79,7 @@ def _steps(given: Trajectory, others: dict[str, Trajectory], depth: int, seen: f
 def _of_turn(step: Trajectory, agent: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[Step]:
     source = step.get("source")
     if source not in SOURCES:
-        raise StepProblem(f"source: {shortened(repr(source), 40)} is none of {', '.join(SOURCES)}.")
+        raise StepProblem(f"source: {shown(source, 40)} is none of {', '.join(SOURCES)}.")
     at = {"at": step["timestamp"]} if step.get("timestamp") else {}
     common = {**told, **at}
     if thought := step.get("reasoning_content"):
@@ -98,9 +98,8 @@ def _of_turn(step: Trajectory, agent: Mapping[str, Any], told: Mapping[str, Any]
 
 
 def _calls(step: Trajectory, common: Mapping[str, Any]) -> Iterator[Step]:
-    results = _objects((step.get("observation") or {}).get("results"), "observation.results")
     returned: dict[str, list[str]] = {}
-    for each in results:
+    for each in _observed(step):
         returned.setdefault(str(each.get("source_call_id") or ""), []).append(plain_text(each.get("content")))
     for call in _objects(step.get("tool_calls"), "tool_calls"):
         texts = returned.pop(str(call.get("tool_call_id") or ""), [])
@@ -119,7 +118,7 @@ def _calls(step: Trajectory, common: Mapping[str, Any]) -> Iterator[Step]:
 
 
 def _children(step: Trajectory, known: Mapping[str, Trajectory]) -> Iterator[Trajectory]:
-    for result in _objects((step.get("observation") or {}).get("results"), "observation.results"):
+    for result in _observed(step):
         references = result.get("subagent_trajectory_ref") or ()
         for each in [references] if isinstance(references, Mapping) else _objects(references, "references"):
             names = [str(each.get(key)) for key in ("trajectory_id", "trajectory_path", "session_id") if each.get(key)]
@@ -129,11 +128,18 @@ def _children(step: Trajectory, known: Mapping[str, Trajectory]) -> Iterator[Tra
                 yield found
 
 
+def _observed(step: Trajectory) -> Sequence[Mapping[str, Any]]:
+    observation = step.get("observation") or {}
+    if not isinstance(observation, Mapping):
+        raise StepProblem(f"observation: expected an object, found {shown(observation, 60)}.")
+    return _objects(observation.get("results"), "observation.results")
+
+
 def _objects(given: Any, where: str) -> Sequence[Mapping[str, Any]]:
     if given is None:
         return ()
     if not isinstance(given, list | tuple) or not all(isinstance(each, Mapping) for each in given):
-        raise StepProblem(f"{where}: expected a list of objects, found {shortened(repr(given), 60)}.")
+        raise StepProblem(f"{where}: expected a list of objects, found {shown(given, 60)}.")
     return given
 
 

@@ -74,11 +74,13 @@ _FIELDS = frozenset(Step.__dataclass_fields__)
 def step_of(given: Any) -> Step:
     """One step from JSON. Raises ``StepProblem``."""
     if not isinstance(given, Mapping):
-        raise StepProblem(f"A step is an object with a kind, not {shortened(repr(given), 60)}.")
+        raise StepProblem(f"A step is an object with a kind, not {shown(given, 60)}.")
     if unknown := sorted(map(str, given.keys() - _FIELDS)):
-        raise StepProblem(f"“{shortened(unknown[0], 40)}” is not a field of a step. It has {', '.join(sorted(_FIELDS))}.")
+        raise StepProblem(
+            f"“{shortened(unknown[0], 40)}” is not a field of a step. It has {', '.join(sorted(_FIELDS))}."
+        )
     if given.get("kind") not in KINDS:
-        raise StepProblem(f"The kind {shortened(repr(given.get('kind')), 40)} does not exist. Use {', '.join(KINDS)}.")
+        raise StepProblem(f"The kind {shown(given.get('kind'), 40)} does not exist. Use {', '.join(KINDS)}.")
     return Step(
         kind=given["kind"],
         arguments=json_value(given.get("arguments")),
@@ -95,7 +97,7 @@ def step_of(given: Any) -> Step:
 def steps_of(given: Any, notes: list[str]) -> tuple[Step, ...]:
     """The steps of a reply. What is no step is left out; ``notes`` gets a line about the first and their number."""
     if not isinstance(given, Sequence) or isinstance(given, str):
-        notes.append(f"“steps” is {shortened(repr(given), 60)}, not a list, and was left out")
+        notes.append(f"“steps” is {shown(given, 60)}, not a list, and was left out")
         return ()
     if len(given) > MOST_STEPS:
         notes.append(f"“steps” has {len(given):,} steps, of which the first {MOST_STEPS:,} were kept")
@@ -158,7 +160,7 @@ def json_value(value: Any) -> Any:
         clean = storable_json(value, [])
         written = clean if isinstance(clean, str) else json.dumps(clean, ensure_ascii=False, default=str)
     except (ValueError, RecursionError, TypeError):
-        raise StepProblem(f"{shortened(repr(value), 60)} is not a JSON value of moderate depth.") from None
+        raise StepProblem(f"{shown(value, 60)} is not a JSON value of moderate depth.") from None
     return clean if len(written) <= MAX_CHARACTERS else cut(written)
 
 
@@ -167,12 +169,20 @@ def cut(text: str, most: int = MAX_CHARACTERS) -> str:
     return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters are not stored)"
 
 
+def shown(value: Any, length: int) -> str:
+    """A value for a message, however deep it nests."""
+    try:
+        return shortened(repr(value), length)
+    except RecursionError:
+        return f"a {type(value).__name__} that nests too deep"
+
+
 def _text(given: Mapping[str, Any], name: str, most: int) -> str:
     value = given.get(name)
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise StepProblem(f"“{name}” is {shortened(repr(value), 60)}, not a text.")
+        raise StepProblem(f"“{name}” is {shown(value, 60)}, not a text.")
     return storable(value, [])[:most] if most == MAX_NAME else cut(storable(value, []), most)
 
 
@@ -183,19 +193,19 @@ def _moment(value: Any) -> datetime | None:
         moment = datetime.fromisoformat(value)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError, TypeError):
-        raise StepProblem(f"“at” is {shortened(repr(value), 60)}, not a time such as 2026-01-31T12:00:00Z.") from None
+        raise StepProblem(f"“at” is {shown(value, 60)}, not a time such as 2026-01-31T12:00:00Z.") from None
 
 
 def _number(given: Mapping[str, Any], name: str, most: float) -> float | None:
     value = given.get(name)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if value is not None and not (is_number and math.isfinite(value) and 0 <= value <= most):
-        raise StepProblem(f"“{name}” is {shortened(repr(value), 40)}, not a number of at least 0.")
+        raise StepProblem(f"“{name}” is {shown(value, 40)}, not a number of at least 0.")
     return None if value is None else float(value)
 
 
 def _count(given: Mapping[str, Any], name: str, most: int = LARGEST_COUNT) -> int | None:
     value = given.get(name)
     if value is not None and not (type(value) is int and 0 <= value <= most):
-        raise StepProblem(f"“{name}” is {shortened(repr(value), 40)}, not a whole number up to {most:,}.")
+        raise StepProblem(f"“{name}” is {shown(value, 40)}, not a whole number up to {most:,}.")
     return value

@@ -25,8 +25,8 @@ from benchmarks.dataset_format.spec import DatasetSpec, as_mapping
 from benchmarks.dataset_format.validation import validate_dataset_fields
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.result_store import upsert_scores
-from benchmarks.engine.execution.step_store import write_steps
 from benchmarks.engine.execution.scoring import FAILED, ending_of, not_applicable_to, score_of, with_stored_answer
+from benchmarks.engine.execution.step_store import write_steps
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.imports.assembly import unread_sentence
 from benchmarks.imports.reading import MAX_ZIP_BYTES

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
 from django.db.models import F, Max
 
 from benchmarks.engine.execution.result_store import TRANSCRIPT
@@ -81,15 +83,20 @@ def _copy(run: Run, begin: int) -> None:
             "ON CONFLICT DO NOTHING",
             [run.pk, *span],
         )
-        steps = quote(StoredStep._meta.db_table)
-        names = [field.column for field in StoredStep._meta.concrete_fields if field.name not in ("id", "result")]
-        columns = ", ".join(map(quote, names))
-        of_old = ", ".join(f"step.{quote(name)}" for name in names)
-        cursor.execute(
-            f"INSERT INTO {steps} (result_id, {columns}) SELECT new.id, {of_old} "
-            f"FROM {results} AS old JOIN {steps} AS step ON step.result_id = old.id "
-            f"JOIN {results} AS new ON new.run_id = %s AND new.position = old.position "
-            "WHERE old.run_id = %s AND old.position >= %s AND old.position < %s "
-            "ON CONFLICT DO NOTHING",
-            [run.pk, *span],
-        )
+        _copy_steps(cursor, run, span)
+
+
+def _copy_steps(cursor: CursorWrapper, run: Run, span: list[Any]) -> None:
+    quote = connection.ops.quote_name
+    results, steps = (quote(model._meta.db_table) for model in (Result, StoredStep))
+    columns = [quote(str(field.column)) for field in StoredStep._meta.concrete_fields]
+    copied = [column for column in columns if column not in (quote("id"), quote("result_id"))]
+    cursor.execute(
+        f"INSERT INTO {steps} (result_id, {', '.join(copied)}) "
+        f"SELECT new.id, {', '.join(f'step.{column}' for column in copied)} "
+        f"FROM {results} AS old JOIN {steps} AS step ON step.result_id = old.id "
+        f"JOIN {results} AS new ON new.run_id = %s AND new.position = old.position "
+        "WHERE old.run_id = %s AND old.position >= %s AND old.position < %s "
+        "ON CONFLICT DO NOTHING",
+        [run.pk, *span],
+    )

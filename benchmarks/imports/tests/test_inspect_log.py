@@ -319,7 +319,7 @@ def test_what_of_a_log_is_not_used_is_said_with_counts(tmp_path: Path) -> None:
     run = read(tmp_path, *samples, tags=["mine", "x" * 41, 7], **{"new\x1b[31m" + "y" * 200: 1})
     assert run.tags == ("mine",)
     assert run.unused == [
-        f"Not imported: events of samples (2), tags of the log, new\\u001b[31m{'y' * 87} of the log, "
+        f"Not imported: tags of the log, new\\u001b[31m{'y' * 87} of the log, "
         "store of samples (1), metadata.why of scores (1)."
     ]
     many = inspect_sample(1, **{f"key{number}": 1 for number in range(1_000)})

@@ -12,7 +12,9 @@ from benchmarks.imports.assembly import metric_name
 from benchmarks.imports.parts import LARGEST_INTEGER
 from benchmarks.imports.runs import MAX_REPEATS
 from benchmarks.metrics.imported import MAX_NAME, PUSHED
+from benchmarks.providers.atif import is_trajectory, trajectory_steps
 from benchmarks.providers.clean_text import storable
+from benchmarks.providers.steps import MOST_STEPS, Step, StepProblem, step_of
 from benchmarks.providers.systems.replies import MOST_CALLS, MOST_PASSAGES
 from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS
 from benchmarks.services.errors import InvalidRequest, NotPossible
@@ -158,7 +160,6 @@ class ResultRequest(StrictRequest):
     tokens_out = serializers.IntegerField(required=False, min_value=0, max_value=LARGEST_INTEGER)
     reasoning_tokens = serializers.IntegerField(required=False, min_value=0, max_value=LARGEST_INTEGER)
     cached_tokens = serializers.IntegerField(required=False, min_value=0, max_value=LARGEST_INTEGER)
-
 
     def validate_steps(self, given: Any) -> list[dict[str, Any]]:
         try:

@@ -16,6 +16,7 @@ from typing import Any
 import anyio
 import zipfile_zstd as zipfile
 from inspect_ai import Epochs, Task, eval
+from inspect_ai.agent import handoff, react
 from inspect_ai.dataset import Sample
 from inspect_ai.log import read_eval_log, write_eval_log
 from inspect_ai.model import (
@@ -58,7 +59,7 @@ from inspect_ai.solver import (
     system_message,
     use_tools,
 )
-from inspect_ai.tool import tool
+from inspect_ai.tool import ToolError, tool
 
 HERE = Path(__file__).parent.resolve()
 PRICE = ModelCost(input=2.0, output=8.0, input_cache_write=0, input_cache_read=0)
@@ -182,6 +183,35 @@ def fails_first(times: dict[str, int]) -> Any:
     return solve
 
 
+@tool
+def find_order() -> Any:
+    async def execute(order_id: int) -> str:
+        """Find an order.
+
+        Args:
+            order_id: the number of the order
+        """
+        if order_id != 1042:
+            raise ToolError(f"Order {order_id} does not exist.")
+        return '{"status": "paid", "total": 89.0}'
+
+    return execute
+
+
+def asked(name: str, **arguments: Any) -> ModelOutput:
+    output = ModelOutput.for_tool_call("m", name, arguments)
+    output.usage = ModelUsage(input_tokens=30, output_tokens=10, total_tokens=40)
+    return output
+
+
+def shop() -> Any:
+    """An agent that hands a question to another one, which first asks for the wrong order."""
+    calls = [asked("find_order", order_id=7), asked("find_order", order_id=1042)]
+    helper = scripted("helper", *calls, asked("submit", answer="Order 1042 is paid."))
+    researcher = react(name="researcher", description="Looks up orders.", tools=[find_order()], model=helper)
+    return react(name="shop", tools=[handoff(researcher)])
+
+
 def tool_calls() -> Iterator[ModelOutput]:
     for a in (1, 2):
         asked = ModelOutput.for_tool_call("agent", "add", {"a": a, "b": 2})
@@ -223,6 +253,13 @@ def tasks() -> dict[str, tuple[Callable[[], Task], Callable[[], Any], dict[str, 
             lambda: Task(agent, solver=[use_tools(add()), generate()], scorer=[match(numeric=True), used_tool()]),
             lambda: scripted("agent", *tool_calls()),
             {"max_samples": 1},
+        ),
+        "agents": (
+            lambda: Task(
+                [Sample(id="order", input="Is order 1042 paid?", target="paid")], solver=shop(), scorer=includes()
+            ),
+            lambda: scripted("m", asked("transfer_to_researcher"), asked("submit", answer="It is paid.")),
+            {},
         ),
         "targets": (lambda: Task(pair, scorer=includes()), lambda: scripted("m", "It is 3", "y"), {}),
         "turns": (lambda: Task(turns, scorer=match()), lambda: scripted("m", "Red", "Blue"), {"max_samples": 1}),
