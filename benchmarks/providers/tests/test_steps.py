@@ -37,7 +37,7 @@ def test_a_step_is_read_and_written_without_loss() -> None:
         ("refund", "A step is an object with a kind, not 'refund'."),
         ({"kind": "dance"}, "The kind 'dance' does not exist. Use message, "),
         ({"kind": ["message"]}, "does not exist"),
-        ({"kind": "message", "words": "x"}, "“words” is not a field of a step. A step has agent, arguments, at"),
+        ({"kind": "message", "words": "x"}, "“words” is not a field of a step. It has agent, arguments, at"),
         ({"kind": "message", "text": 7}, "“text” is 7, not a text."),
         ({"kind": "message", "at": "noon"}, "“at” is 'noon', not a time such as"),
         ({"kind": "message", "duration_ms": float("nan")}, "“duration_ms” is nan, not a number of at least 0."),

@@ -52,7 +52,19 @@ def reported(name: str) -> dict[str, Any]:
     return means
 
 
-ALL = ("choices", "epochs", "failed", "graded", "interrupted", "measurements", "prompts", "targets", "tools", "turns")
+ALL = (
+    "agents",
+    "choices",
+    "epochs",
+    "failed",
+    "graded",
+    "interrupted",
+    "measurements",
+    "prompts",
+    "targets",
+    "tools",
+    "turns",
+)
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -10,6 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from benchmarks.providers.base import AskedTask, ChatRequest
+from benchmarks.providers.steps import KINDS, Step
 from benchmarks.providers.systems import tasks
 from benchmarks.providers.systems.replies import FIELDS, system_reply
 from benchmarks.providers.systems.tasks import TASK_VERSION, task_line
@@ -41,9 +42,17 @@ def test_the_schema_has_every_field_of_a_reply() -> None:
     [
         {"answer": "330 m", "retrieved": ["It is 330 m high."], "cost_usd": 0.1, "tokens_in": 3, "model": "m"},
         {"answer": {"meters": 330}, "tool_calls": [{"name": "search", "arguments": {"q": "x"}}]},
+        {"answer": "330 m", "steps": [{"kind": "tool_call", "name": "search", "arguments": {"q": "x"}, "depth": 1}]},
     ],
 )
 def test_a_reply_as_the_schema_says_is_read_without_a_note(reply: dict[str, Any]) -> None:
     REPLY.validate(reply)
 
     assert system_reply(reply).notes == ()
+
+
+def test_the_schema_has_every_field_and_kind_of_a_step() -> None:
+    described = SCHEMA["$defs"]["reply"]["anyOf"][1]["properties"]["steps"]["items"]["properties"]
+
+    assert set(described) == set(Step.__dataclass_fields__)
+    assert tuple(described["kind"]["enum"]) == KINDS

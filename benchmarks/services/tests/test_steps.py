@@ -1,0 +1,241 @@
+"""Steps from where they come to where they are stored: files, pushes, systems; copied and deleted."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.engine.execution import model_clients
+from benchmarks.imports.reading import zipfile
+from benchmarks.imports.tests.logs import inspect_log, inspect_sample
+from benchmarks.models import Result, Run, StoredStep
+from benchmarks.providers.steps import Step
+from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.imports import import_runs
+from benchmarks.services.operations.retention import prune_texts
+from benchmarks.services.pushes.closing import close_push
+from benchmarks.services.pushes.receiving import add_results, open_push
+from benchmarks.services.runs.control import delete_run
+from benchmarks.services.runs.rescoring import start_rescoring
+from codeforge.config import parse_config
+from tests.support.factories import make_dataset, make_run
+from tests.support.running import worked
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LOGS = Path(__file__).parents[2] / "imports" / "tests" / "tool_logs"
+
+
+def steps_of(run: Run) -> list[Step]:
+    return [stored.step for stored in StoredStep.objects.filter(result__run=run).order_by("result", "position")]
+
+
+def atif(**fields: Any) -> dict[str, Any]:
+    look = {"tool_call_id": "c", "function_name": "find_order", "arguments": {"order_id": 1042}}
+    seen = {"source_call_id": "c", "content": '{"status": "paid"}'}
+    return {
+        "schema_version": "ATIF-v1.6",
+        "session_id": "session-1",
+        "agent": {"name": "terminus", "version": "2.1", "model_name": "acme/large"},
+        "steps": [
+            {"step_id": 1, "source": "user", "message": "Is order 1042 paid?", "timestamp": "2026-01-31T12:00:00Z"},
+            {
+                **{"step_id": 2, "source": "agent", "message": "", "timestamp": "2026-01-31T12:00:02Z"},
+                **{"tool_calls": [look], "observation": {"results": [seen]}},
+                "metrics": {"prompt_tokens": 40, "completion_tokens": 8},
+            },
+            {"step_id": 3, "source": "agent", "message": "It is paid.", "timestamp": "2026-01-31T12:00:03Z"},
+        ],
+        "final_metrics": {"total_prompt_tokens": 90, "total_completion_tokens": 12, "total_cost_usd": 0.25},
+        **fields,
+    }
+
+
+def write(path: Path, document: Any) -> Path:
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_a_log_of_inspect_keeps_what_each_of_its_agents_did() -> None:
+    (imported,) = import_runs(LOGS / "inspect_agents.eval")
+    steps = steps_of(imported.run)
+    calls = [(step.agent, step.depth, step.name, step.error) for step in steps if step.kind == "tool_call"]
+    assert calls == [
+        ("shop", 0, "transfer_to_researcher", ""),
+        ("researcher", 1, "find_order", "Order 7 does not exist."),
+        ("researcher", 1, "find_order", ""),
+        ("researcher", 1, "submit", ""),
+        ("shop", 0, "submit", ""),
+    ]
+    assert steps[0] == Step(kind="message", name="user", text="Is order 1042 paid?", at=steps[0].at)
+    assert (steps[-1].kind, steps[-1].name, steps[-1].result) == ("score", "includes", "C")
+    assert [step.tokens_in for step in steps if step.kind == "model_call"] == [30] * 5
+
+
+def test_both_formats_of_a_log_have_the_same_steps(tmp_path: Path) -> None:
+    """The text that Inspect stores apart is put in, and what cannot be read is no step."""
+    events = [
+        {"event": "info", "source": "log", "data": "see attachment://" + "a" * 32},
+        {"event": "tool", "function": "add", "arguments": {"a": 1}, "result": "3", "timestamp": "noon"},
+        {"event": "unheard_of"},
+        7,
+        {"event": "sample_limit", "type": "token", "message": "Too many tokens."},
+    ]
+    log = inspect_log(inspect_sample(events=events, attachments={"a" * 32: "the whole text"}))
+    (imported,) = import_runs(write(tmp_path / "log.json", log))
+    steps = steps_of(imported.run)
+    stored = [(step.kind, step.name, step.text, step.failed) for step in steps]
+    assert stored == [("message", "log", "see the whole text", False), ("error", "token", "Too many tokens.", True)]
+    with zipfile.ZipFile(tmp_path / "log.eval", "w") as file:
+        file.writestr("samples/1_epoch_1.json", json.dumps(log["samples"][0]))
+        file.writestr("header.json", json.dumps({**log, "samples": None}))
+    delete_run(imported.run)
+    (again,) = import_runs(tmp_path / "log.eval")
+    assert steps_of(again.run) == steps
+
+
+def write_long_log(path: Path, events: int) -> None:
+    """A log of one sample, in the archive's own way, with so many events, which are about 700 bytes each."""
+    head = json.dumps(inspect_sample())[:-1]
+    event = {"event": "tool", "function": "shell", "arguments": {"cmd": "ls " + "x" * 200}, "result": "y" * 400}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        with file.open("samples/1_epoch_1.json", "w") as member:
+            member.write(f'{head}, "events": ['.encode())
+            for number in range(events):
+                given = {**event, "arguments": {"cmd": f"{number} {event['arguments']}"}}
+                member.write(("," if number else "").encode() + json.dumps(given).encode())
+            member.write(b"]}")
+        header = inspect_log(inspect_sample())
+        file.writestr("header.json", json.dumps({**header, "samples": None}))
+
+
+def test_memory_does_not_grow_with_the_number_of_events(tmp_path: Path) -> None:
+    peaks = []
+    for events in (3_000, 30_000):
+        write_long_log(path := tmp_path / f"{events}.eval", events)
+        tracemalloc.start()
+        (imported,) = import_runs(path, slug=f"long-{events}")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert StoredStep.objects.filter(result__run=imported.run).count() == events
+        delete_run(imported.run)
+    assert peaks[1] < 1.3 * peaks[0] + 2_000_000
+    assert not StoredStep.objects.exists()
+
+
+def test_a_trajectory_is_imported_as_a_run_with_its_task_and_answer(tmp_path: Path) -> None:
+    (imported,) = import_runs(write(tmp_path / "trajectory.json", atif()))
+    run, result = imported.run, Result.objects.select_related("task", "transcript").get(run=imported.run)
+    assert (run.model, run.import_format, run.environment["agent"]) == ("acme/large", "atif", "terminus 2.1")
+    assert (run.tokens_in, run.tokens_out, run.cost_usd) == (90, 12, 0.25)
+    assert (result.task.input, result.transcript.actual_output) == ("Is order 1042 paid?", "It is paid.")
+    assert (result.outcome, result.duration_ms) == ("answered", 3_000)
+    assert [call["name"] for call in result.transcript.tool_calls] == ["find_order"]
+    assert [step.kind for step in steps_of(run)] == ["message", "model_call", "tool_call", "model_call"]
+    assert imported.unused == []
+
+
+def test_sub_agents_in_files_of_their_own_are_part_of_the_run(tmp_path: Path) -> None:
+    document = atif()
+    result = document["steps"][1]["observation"]["results"][0]
+    result["subagent_trajectory_ref"] = [{"session_id": "session-2", "trajectory_path": "agents/child.json"}]
+    child = atif(session_id="session-2", agent={"name": "helper", "version": "1"}, final_metrics=None)
+    files = [write(tmp_path / "child.json", child), write(tmp_path / "main.json", document)]
+    (imported,) = import_runs(*files)
+    assert [step.depth for step in steps_of(imported.run)] == [0, 0, 0, 1, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"steps": []}, "steps: no message of a user found, so there is no task"),
+        ({"steps": [{"source": "robot"}]}, "steps[0]: source: 'robot' is none of system, user, agent."),
+        ({"agent": {}}, "agent.name: expected a value, found nothing"),
+        ({"schema_version": "ATIF-v2.0"}, "schema_version: 'ATIF-v2.0' cannot be read. Use ATIF-v1.0 to v1.7."),
+    ],
+)
+def test_a_trajectory_that_cannot_be_read_is_refused_with_the_place(
+    tmp_path: Path, fields: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(NotPossible) as raised:
+        import_runs(write(tmp_path / "trajectory.json", atif(**fields)))
+    assert problem in raised.value.message
+
+
+def push(*results: dict[str, Any]) -> Run:
+    pushed = open_push({"model": "acme/agent", "dataset_name": "Orders", "expected": len(results)})
+    add_results(pushed.pk, {"results": list(results)})
+    return close_push(pushed.pk, {})
+
+
+def test_pushed_results_keep_their_steps_in_either_form() -> None:
+    call = {"kind": "tool_call", "name": "refund", "arguments": {"to": "card"}, "error": "refused"}
+    run = push(
+        {"key": "a", "input": "Refund.", "answer": "Done.", "steps": [{"kind": "reasoning", "text": "Hm."}, call]},
+        {"key": "b", "input": "Is order 1042 paid?", "answer": "It is paid.", "steps": atif()},
+    )
+    steps = steps_of(run)
+    assert [step.kind for step in steps] == [
+        *("reasoning", "tool_call"),
+        *("message", "model_call", "tool_call", "model_call"),
+    ]
+    assert steps[1].as_json() == call
+    calls = [[each["name"] for each in result.transcript.tool_calls] for result in run.results.order_by("position")]
+    assert calls == [["refund"], ["find_order"]]
+
+
+@pytest.mark.parametrize(
+    ("steps", "problem"),
+    [
+        ("x", "Send a list of steps, or an ATIF trajectory with its schema_version."),
+        ([{"kind": "message"}, {"kind": "dance"}], "[1]: The kind 'dance' does not exist."),
+        ({"schema_version": "ATIF-v1.0", "steps": [{"source": "robot"}]}, "steps[0]: source: 'robot' is none of"),
+        ([{"kind": "message"}] * 20_001, "At most 20,000 steps. Import longer trajectories as a file."),
+    ],
+)
+def test_pushed_steps_that_are_none_are_refused_with_the_place(steps: Any, problem: str) -> None:
+    with pytest.raises(InvalidRequest) as raised:
+        push({"key": "a", "input": "Refund.", "answer": "Done.", "steps": steps})
+    assert raised.value.errors["results[0].steps"][0].startswith(problem)
+
+
+BOT = """
+import json, sys
+for line in sys.stdin:
+    json.loads(line)
+    step = {"kind": "tool_call", "name": "search", "arguments": {"q": "x"}, "result": "found", "duration_ms": 5}
+    print(json.dumps({"answer": "A", "steps": [step, {"kind": "dance"}]}), flush=True)
+"""
+
+
+@pytest.fixture
+def bot(settings: Any, tmp_path: Path) -> Iterator[None]:
+    (tmp_path / "bot.py").write_text(BOT)
+    provider = {"kind": "command", "command": [sys.executable, "bot.py"], "folder": str(tmp_path), "processes": 1}
+    settings.CODEFORGE = parse_config({"providers": {"bot": provider}}, environ={})
+    model_clients.forget()
+    yield
+    model_clients.forget()
+
+
+def test_what_a_system_says_that_it_did_is_stored_copied_and_pruned(bot: None) -> None:
+    dataset = make_dataset(1)
+    run = worked(make_run(dataset, model="bot", metrics=["exact_match"]))
+    step = Step(kind="tool_call", name="search", arguments={"q": "x"}, result="found", duration_ms=5.0)
+    assert steps_of(run) == [step]
+    transcript = run.results.get().transcript
+    assert transcript.tool_calls[0]["name"] == "search"
+    assert "1 of 2 steps were left out. The first is step 2: The kind 'dance' does not exist." in transcript.notes[0]
+
+    again = worked(start_rescoring(run, {"metrics": ["contains"]}))
+    assert steps_of(again) == [step]
+
+    prune_texts(timedelta(0))
+    assert not StoredStep.objects.exists()
