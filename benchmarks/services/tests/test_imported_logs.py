@@ -367,7 +367,13 @@ READERS = {
     "acme": numbers_of_harness,
     "deepeval": numbers_of_deepeval,
 }
-PREFIXES = {"inspect": "inspect_", "promptfoo": "promptfoo_", "lm-eval": "acme__", "deepeval": "deepeval"}
+PREFIXES = {
+    "inspect": "inspect_",
+    "promptfoo": "promptfoo_",
+    "lm-eval": "acme__",
+    "deepeval": "deepeval",
+    "atif": "atif_",
+}
 """Importer → how the names of its logs begin."""
 VERSIONS = ("inspect_ai", "promptfoo", "lm_eval")
 
