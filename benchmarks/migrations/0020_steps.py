@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('benchmarks', '0018_reference_run'),
+        ('benchmarks', '0019_gate_series'),
     ]
 
     operations = [
