@@ -19,8 +19,10 @@ from benchmarks.presentation.ranks import Mark
 from benchmarks.presentation.sentences import applies_to
 from benchmarks.providers.base import known_sum
 from benchmarks.queries import matrix as reads
+from benchmarks.queries.corrected_ranks import CORRECTED, can_correct, corrected_ranks, corrected_sentence
 from benchmarks.queries.experiments import AVERAGE, EACH, averages_variants
 from benchmarks.queries.matrix import Matrix
+from benchmarks.queries.tables.corrected_ranks import CORRECTED_RANKS
 from benchmarks.summary import Expected
 from frontend import charts, params
 from frontend.chart_parts import Chart, Measure
@@ -206,6 +208,27 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
         "effects": changes,
         "effect_bound": max(bounds, default=0.0),
         "has_variants": any(run.variant for run in runs),
+    }
+
+
+def corrected_context(request: HttpRequest, grid: Matrix) -> dict[str, Any]:
+    """What stands in place of the matrix by ``?judge=corrected``, and the switch; nothing if no judge scores it."""
+    names = {metric_of(run, grid.metric) for row in grid.rows for run in row.runs}
+    metric = names.pop() if len(names) == 1 else ""
+    if not can_correct(metric):
+        return {}
+    context: dict[str, Any] = {"judge_choices": [(CORRECTED, "Corrected by labels")], "judge": ""}
+    if request.GET.get("judge") != CORRECTED:
+        return context
+    try:
+        places = corrected_ranks([run for row in grid.rows for run in row.runs], metric)
+    except ValueError as problem:
+        return context | {"problems": [str(problem)]}
+    return context | {
+        "judge": CORRECTED,
+        "corrected": CORRECTED_RANKS.of(places),
+        "lead": [corrected_sentence(places), ""],
+        "aside": [],
     }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import QuerySet
 from django.http import Http404
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
@@ -17,13 +18,19 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from benchmarks.api import filters
-from benchmarks.api.resources import NOT_NOW, ResourceViewSet, answer, created, serializer_of
+from benchmarks.api.resources import NOT_NOW, ResourceViewSet, answer, created, reader_of, serializer_of
 from benchmarks.models import Run
+from benchmarks.queries.corrected_ranks import corrected_ranks
+from benchmarks.queries.experiments import experiment_detail, experiment_runs
 from benchmarks.queries.judge_agreement import judge_agreement
 from benchmarks.queries.judges import calibrations
+from benchmarks.queries.resources.base import json_of
+from benchmarks.queries.resources.corrected_ranks import CorrectedRankResource
 from benchmarks.queries.resources.judge_agreement import JudgeAgreementResource
 from benchmarks.queries.resources.judges import CalibrationDetail, CalibrationResource
+from benchmarks.queries.runs import runs_named
 from benchmarks.services import judges as services
+from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.judges import CalibrationRequest
 from benchmarks.services.runs import control
 
@@ -101,3 +108,32 @@ class JudgeAgreementView(APIView):
         if agreement is None:
             raise Http404("No random review was drawn from answers that this judge has scored.")
         return answer(request, JudgeAgreementResource, agreement)
+
+
+class CorrectedQuery(serializers.Serializer[Any]):
+    metric = serializers.CharField(max_length=64, default="correctness")
+    experiment = serializers.IntegerField(required=False, min_value=1, max_value=2**53, help_text="Its runs")
+    runs = serializers.CharField(required=False, max_length=1000, help_text="IDs, separated by commas")
+
+
+class CorrectedRanksView(APIView):
+    """Runs ranked by a judge's means after correction by people's labels."""
+
+    @extend_schema(parameters=[CorrectedQuery], responses={200: serializer_of(CorrectedRankResource)(many=True)})
+    def get(self, request: Request) -> Response:
+        """Those with too few labels come last, with the reason. Runs are on one version of one dataset."""
+        query = CorrectedQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        data = query.validated_data
+        parts = [part.strip() for part in data.get("runs", "").split(",") if part.strip()]
+        if not all(part.isascii() and part.isdigit() and len(part) < 19 for part in parts):
+            raise InvalidRequest({"runs": ["Specify runs, for example, runs=12,7."]})
+        try:
+            runs = experiment_runs(experiment_detail(data["experiment"])) if "experiment" in data else []
+            places = corrected_ranks([*runs, *runs_named(map(int, parts))] if parts else runs, data["metric"])
+        except ObjectDoesNotExist as missing:
+            raise Http404(str(missing)) from None
+        except ValueError as problem:
+            raise InvalidRequest({"metric": [str(problem)]}) from None
+        reader = reader_of(request)
+        return Response([json_of(CorrectedRankResource.of(place, reader)) for place in places])

@@ -62,6 +62,7 @@ VIEWS = (
     ("history", leaderboard.HistoryList, "history"),
     ("plan", statistics.RunSize, "plan"),
     ("judges/agreement", judges.JudgeAgreementView, "judge-agreement"),
+    ("judges/corrected", judges.CorrectedRanksView, "judge-corrected"),
     ("metrics", views.MetricList, "metric-list"),
     ("imports/files", imports.ImportFile, "import-file"),
     ("imports/datasets", imports.ImportDataset, "import-dataset"),

@@ -94,6 +94,7 @@ benchmark export {broken} --output {folder}/results.csv
 judge calibrate --canvas-set {canvas_set} --judge {judge} --questions 18
 judge list
 judge agreement --judge {judge}
+judge corrected {right}
 judge show {calibration}
 judge cancel {calibration}
 judge resume {calibration}

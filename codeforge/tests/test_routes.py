@@ -107,6 +107,7 @@ RULES: dict[str, Rule] = {
     "run-export": pages(pk=1, form="csv"),
     "runs-export": pages(form="csv"),
     "contamination-check": writes(LAUNCH, **PK),
+    "judge-corrected": pages(),
     "run-gate": writes(LAUNCH, **PK),
     "gate-series-list": pages(),
     "gate-series": pages(slug="none"),

@@ -33,7 +33,7 @@ from frontend import params
 from frontend.experiments import offered, ways_of_asking
 from frontend.launch_copies import copies
 from frontend.launch_options import model_options
-from frontend.matrix import averages_context, matrix_charts, matrix_context
+from frontend.matrix import averages_context, corrected_context, matrix_charts, matrix_context
 from frontend.navigation import experiment_tabs
 from frontend.parting import failures
 from frontend.preferences import columns_of_experiment
@@ -42,6 +42,9 @@ from frontend.task_grid import grid_context
 from frontend.view_models import metric_row
 from frontend.views.live import live_read
 from frontend.views.shared import chart_response, or_404, placed, require_launch, unconfirmed
+
+_SELECTED = ("metric", "dataset", "columns", "variants", "margin", "judge")
+"""What an address says of the matrix."""
 
 
 @never_cache
@@ -187,7 +190,7 @@ def _columns(runs: Sequence[Run], metric: str, dataset: str) -> list[tuple[Run, 
 def _page(request: HttpRequest, stored: Experiment, runs: Sequence[Run], tab: str) -> dict[str, Any]:
     """What stands on every tab of an experiment: its head, what can be done with it, the tabs."""
     progress = reads.progress(runs)
-    selected = {name: params.text(request.GET, name) for name in ("metric", "dataset", "columns", "variants", "margin")}
+    selected = {name: params.text(request.GET, name) for name in _SELECTED}
     query = params.kept(request.GET, tuple(selected))
     return {
         "experiment": stored,
@@ -210,6 +213,7 @@ def _board(request: HttpRequest, stored: Experiment, runs: Sequence[Run]) -> dic
     """What the tab of results shows."""
     context = _page(request, stored, runs, "experiment") | matrix_context(request, runs)
     context |= averages_context(request, stored, context["of_datasets"])
+    context |= corrected_context(request, context["of_datasets"])
     return _with_preferences(stored, context, may_see_reviewers(request.user))
 
 

@@ -17,12 +17,14 @@ from benchmarks.analysis import rankings
 from benchmarks.models import Run, ShareLink
 from benchmarks.presentation import sentences
 from benchmarks.queries import leaderboard as reads
+from benchmarks.queries.corrected_ranks import CORRECTED, can_correct, corrected_ranks, corrected_sentence
 from benchmarks.queries.judge_words import measured
 from benchmarks.queries.live import live_state
 from benchmarks.queries.matrix import Matrix
 from benchmarks.queries.newer_references import newer_references
 from benchmarks.queries.overall_leaderboard import MOST_DATASETS, overall_leaderboard
 from benchmarks.queries.ranked_tables import RankedTable, ranked_table
+from benchmarks.queries.tables.corrected_ranks import CORRECTED_RANKS
 from benchmarks.services.access import may_launch
 from benchmarks.summary import MetricNumbers, Times
 from frontend import charts, params
@@ -35,6 +37,7 @@ from frontend.views.shared import chart_response, placed
 from frontend.views.statistics import threshold_words
 
 Item = TypeVar("Item")
+JUDGE_CHOICES = [("", "As judged"), (CORRECTED, "Corrected by labels")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,8 @@ def _choices(query: QueryDict, shown: dict[str, Any]) -> list[Choice]:
         settings = [(words, words or "Default") for words in shown["settings"]]
         choices.append(choice(query, "setting", "Setting", settings, shown["setting"]))
     choices.append(choice(query, "choose", "Run per model", shown["choices"], shown["choose"]))
+    if shown["can_correct"]:
+        choices.append(choice(query, "judge", "Judge", JUDGE_CHOICES, shown["judge"]))
     if shown["has_thresholds"]:
         choices.append(choice(query, "rank", "Ranked by", shown["ranks"], shown["rank"]))
     return choices
@@ -154,6 +159,9 @@ def board(query: QueryDict) -> dict[str, Any]:
     if dataset and version:
         chosen = {"dataset": dataset.slug, "version": str(version.number), "metric": metric}
         chosen |= {"setting": setting_words, "choose": choose, "rank": rank}
+    places = corrected_ranks([row.run for row in rows], metric) if _is_corrected(query, metric) and rows else None
+    if places is not None:
+        chosen["judge"] = CORRECTED
     drawn = placed(charts_of(rows), "leaderboard-chart", query=urlencode(chosen))
     return {
         "datasets": datasets,
@@ -177,7 +185,10 @@ def board(query: QueryDict) -> dict[str, Any]:
         "rank": rank,
         "ranks": [(rankings.MEAN, "Mean score"), (rankings.THRESHOLD, "Threshold")],
         "is_tested": bool(table.spans),
-        "said": _said(table.grid, rows, metric),
+        "said": _said(table.grid, rows, metric) if places is None else [corrected_sentence(places)],
+        "can_correct": can_correct(metric),
+        "judge": "" if places is None else CORRECTED,
+        "corrected": None if places is None else CORRECTED_RANKS.of(places),
         "guess": next((guess for row in rows if (guess := row.run.guess_of(metric)) is not None), None),
         "has_readable": any(row.score.readable for row in rows),
         "has_corrected": any(row.score.corrected for row in rows),
@@ -189,6 +200,10 @@ def board(query: QueryDict) -> dict[str, Any]:
         "charts": [each for each in drawn if each.chart.name != "ranking"],
         "export": next((each for each in drawn if each.chart.name == "ranking"), None),
     }
+
+
+def _is_corrected(query: QueryDict, metric: str) -> bool:
+    return query.get("judge") == CORRECTED and can_correct(metric)
 
 
 def _said(grid: Matrix | None, rows: Sequence[Row], metric: str) -> list[str]:

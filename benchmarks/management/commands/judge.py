@@ -19,10 +19,14 @@ from benchmarks.presentation import sentences
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import MISSING, interval, money, p_words, percent, plural, points, score
 from benchmarks.presentation.tables import aligned
+from benchmarks.queries.corrected_ranks import corrected_ranks, corrected_sentence
 from benchmarks.queries.judge_agreement import judge_agreement
 from benchmarks.queries.judges import agreement_of, answers_to_judge, calibrations
+from benchmarks.queries.resources.corrected_ranks import CorrectedRankResource
 from benchmarks.queries.resources.judge_agreement import JudgeAgreementResource
 from benchmarks.queries.resources.judges import CalibrationDetail, CalibrationResource
+from benchmarks.queries.runs import runs_named
+from benchmarks.queries.tables.corrected_ranks import CORRECTED_RANKS
 from benchmarks.queries.tables.judges import BY_ANSWER, CALIBRATIONS, SEPARATIONS, Share
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.judges import CalibrationRequest, start_calibration
@@ -73,6 +77,22 @@ class Command(JudgingCommand):
             )
         found = JudgeAgreementResource.of(agreement, reader_of())
         self.print_either(as_json, found, "\n".join(_people(agreement)))
+
+    @action(
+        "Rank runs by means that people's labels correct.",
+        argument("chosen", "RUN", "ids of runs on one version of a dataset", type=int, nargs="+"),
+        argument("--metric", "NAME", "by default correctness", default="correctness"),
+        JSON,
+    )
+    def corrected(self, *, chosen: Sequence[int], metric: str, as_json: bool, **options: Any) -> None:
+        try:
+            places = corrected_ranks(runs_named(chosen), metric)
+        except Run.DoesNotExist as missing:
+            raise NotPossible(str(missing)) from None
+        except ValueError as problem:
+            raise NotPossible(str(problem)) from None
+        found = [CorrectedRankResource.of(place, reader_of()) for place in places]
+        self.print_either(as_json, found, f"{corrected_sentence(places)}\n{CORRECTED_RANKS.text(places)}")
 
     def runs(self) -> QuerySet[Run]:
         return calibrations()
