@@ -5,7 +5,7 @@ Exit codes: 0 success; 2 request refused or invalid usage; 3 the calibration fai
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
