@@ -349,6 +349,7 @@ ESTIMATES = (
     ),
     Row(
         "Mean corrected by labels, and differences of such means",
+        "CorrectedRank.mean; CorrectedRank.low; CorrectedRank.high; CorrectedRank.rank; CorrectedRank.judge_alone; "
         "JudgeAgreement.more_labels; head Judge alone; term prediction_powered",
         "People and judges",
         (43, 34, 45, 46),
