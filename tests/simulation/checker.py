@@ -160,6 +160,7 @@ class Checker:
 
     def _sums(self) -> None:
         """Tokens and money of the runs are those of their results."""
+        trials = 0.0
         for row in _rows(
             "SELECT u.id, u.tokens_in, u.cost_usd, u.judge_cost_usd, SUM(COALESCE(r.tokens_in, 0)),"
             " SUM(COALESCE(r.cost_usd, 0)), SUM(COALESCE(r.judge_cost_usd, 0))"
@@ -168,10 +169,13 @@ class Checker:
             pk, tokens, cost, judge_cost, of_results, cost_of_results, judge_cost_of_results = row
             self._require(tokens == of_results, f"run {pk} counts {tokens} tokens, and its results {of_results}")
             self._require(
-                abs((cost or 0) - cost_of_results) < 1e-9, f"run {pk} cost {cost}, and its results {cost_of_results}"
+                abs((cost or 0) - cost_of_results) < CENT, f"run {pk} cost {cost}, and its results {cost_of_results}"
             )
-            trial = (judge_cost or 0) - judge_cost_of_results
-            self._require(trial > -1e-9, f"judging run {pk} cost {judge_cost}, and its results {judge_cost_of_results}")
+            trials += (judge_cost or 0) - judge_cost_of_results
+            self._require(trials > -CENT, f"judging run {pk} cost {judge_cost}, its results {judge_cost_of_results}")
+        # Trials of a judge cost money that no result has.
+        paid = sum(call.cost_usd for call in self.endpoint.answered if call.is_judge and "task-" not in call.task)
+        self._require(trials <= paid + CENT, f"trials of judges cost {trials}, and {paid} was paid for them")
 
     def _summaries(self) -> None:
         """The stored numbers of a run are those of its rows."""

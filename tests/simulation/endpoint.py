@@ -20,6 +20,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     "authentication": {"kind": "authentication", "status": 401, "systemic": True},
 }
 TOKENS_IN, MOST_OUT = 20, 16
+PRICES = {"input_per_million": 5.0, "output_per_million": 20.0}
 VERDICT = '{"score": 10, "reason": "It agrees."}'
 
 
@@ -32,6 +33,11 @@ class Call:
     task: str
     at: float
     is_judge: bool
+    tokens_out: int
+
+    @property
+    def cost_usd(self) -> float:
+        return (TOKENS_IN * PRICES["input_per_million"] + self.tokens_out * PRICES["output_per_million"]) / 1e6
 
     @property
     def fingerprint(self) -> str:
@@ -71,14 +77,14 @@ class Endpoint:
             fault = "authentication" if not self.knows_key else random.choice([*FAULTS][:-1])
             self.world.count(f"endpoint: {fault}")
             raise ProviderError(message=f"simulated {fault}", **FAULTS[fault])
-        call = Call(len(self.answered), process, name, self.world.now, is_judge)
+        call = Call(len(self.answered), process, name, self.world.now, is_judge, random.randint(1, MOST_OUT))
         self.answered.append(call)
         self.world.note(f"gets {call.fingerprint} for {name}")
         said = VERDICT if is_judge else f"{2 * int(name.removeprefix('task-'))}"
         return ChatReply(
             said,
             tokens_in=TOKENS_IN,
-            tokens_out=random.randint(1, MOST_OUT),
+            tokens_out=call.tokens_out,
             model=request.model,
             fingerprint=call.fingerprint,
             duration_ms=1.0,

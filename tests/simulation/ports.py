@@ -187,8 +187,12 @@ def ports(world: World, endpoint: Endpoint, database: Database, broker: Broker) 
     def left(self: transaction.Atomic, kind: Any, value: Any, trace: Any) -> None:
         database.depth -= 1
         leave(self, kind, value, trace)
-        if not database.depth and kind is None:
-            database.after()
+
+    commit = connection.commit
+
+    def committed() -> None:
+        commit()
+        database.after()
 
     def of_process(name: str) -> property:
         return property(lambda _: getattr(world.process, name, None))
@@ -220,6 +224,7 @@ def ports(world: World, endpoint: Endpoint, database: Database, broker: Broker) 
             (judge_trial, "wait", wait),
             (jobs.work_on_run, "delay", broker.delay),
             (Correctness, "judge", _judged),
+            (connection, "commit", committed),
             (transaction.Atomic, "__enter__", entered),
             (transaction.Atomic, "__exit__", left),
         ):

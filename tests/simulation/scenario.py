@@ -95,7 +95,7 @@ class Scenario:
         for number in range(random.randint(1, 3)):
             self._start_worker(f"worker-{number + 1}", host=f"host-{random.randint(1, 2)}")
         if "database" in self.kinds:
-            self.database.fault_rate = random.choice((0.002, 0.02))
+            self.database.fault_rate = random.choice((0.005, 0.05))
         if "slow" in self.kinds:
             self.database.slow_rate = 0.1
         if "broker" in self.kinds:
@@ -119,7 +119,7 @@ class Scenario:
             "concurrency": random.choice((1, 3, 8)),
             "max_tokens": 16,
         }
-        if random.random() < 0.4:
+        if random.random() < 0.5:
             request |= {"metrics": ["exact_match", "correctness"], "judge_model": "sim/judge"}
         if random.random() < 0.3:
             request["budget_usd"] = random.choice((0.0005, 0.002, 0.05))

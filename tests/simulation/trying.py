@@ -11,11 +11,10 @@ from django.test.utils import setup_databases, teardown_databases
 
 from benchmarks.models import Dataset
 from codeforge.config import Config, parse_config
+from tests.simulation.endpoint import PRICES
 from tests.simulation.mutants import Mutant
 from tests.simulation.scenario import Outcome, try_seed
 from tests.support.factories import make_dataset, make_task
-
-PRICES = {"input_per_million": 5.0, "output_per_million": 20.0}
 
 
 def configured() -> Config:

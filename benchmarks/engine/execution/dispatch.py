@@ -54,16 +54,24 @@ def work_on_run_once(run_id: int, enqueue: Callable[[int], object] = lambda run_
 def lease_run(run_id: int, *, preparing: bool = False) -> Lease | None:
     """Acquire a lease on a run; ``None`` if it needs no (further) worker: wrong status, or all its slots are taken."""
     allowed = (RunStatus.QUEUED, RunStatus.PREPARING) if preparing else (RunStatus.RUNNING,)
-    with transaction.atomic():
-        # The lock makes workers that come at the same time add up their slots one after the other.
-        run = Run.objects.select_for_update().filter(pk=run_id, status__in=allowed).first()
-        if run is None:
-            return None
-        # A lease without slots prepares, and only one worker may: its results are counted once, its judge tried once.
-        slots = 0 if preparing else min(SLOTS_PER_LEASE, run.concurrency - _slots_taken(run))
-        if slots < 1 and (not preparing or run.leases.exists()):
-            return None
-        return leases.acquire(f"run {run_id}", run=run, slots=slots)
+    lease = None
+    try:
+        with transaction.atomic():
+            # The lock makes workers that come at the same time add up their slots one after the other.
+            run = Run.objects.select_for_update().filter(pk=run_id, status__in=allowed).first()
+            if run is None:
+                return None
+            # A lease without slots prepares, and only one worker may: its results are counted once, its judge tried
+            # once.
+            slots = 0 if preparing else min(SLOTS_PER_LEASE, run.concurrency - _slots_taken(run))
+            if slots < 1 and (not preparing or run.leases.exists()):
+                return None
+            lease = leases.acquire(f"run {run_id}", run=run, slots=slots)
+    except DATABASE_UNAVAILABLE:
+        if lease is not None:
+            leases.leave(lease)  # it may have been committed: then nobody works under it, and a sweep releases it
+        raise
+    return lease
 
 
 def leases_wanted(run: Run) -> int:

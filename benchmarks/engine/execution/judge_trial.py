@@ -59,7 +59,7 @@ def _is_usable(run: Run, name: str, may_continue: Callable[[], bool]) -> bool:
     judge = EngineJudge(model, judge_parameters(run, name), slot, cache)
     score = _score(judge, may_continue)
     is_last = name == judges_named(run.judge_model)[0]
-    retry_db(lambda: _record(run, judge, score, keep=is_last), what)
+    _record(run, judge, score, keep=is_last)
     if slot.sent_plain and score is not None and score.value is not None:
         _find_refused(run, name, model, may_continue)
     if model.adjustments.notes:
@@ -80,7 +80,7 @@ def _find_refused(run: Run, name: str, model: Model, may_continue: Callable[[], 
     """
     judge = EngineJudge(model, judge_parameters(run, name))
     score = _score(judge, may_continue)
-    retry_db(lambda: _record(run, judge, None, keep=False), f"run {run.pk}")
+    _record(run, judge, None, keep=False)
     if score is not None and score.value is None and not score.detail.get("retryable"):
         model.adjustments.leave_out_all(judge.request("", {"type": "object"}))
 
@@ -153,4 +153,6 @@ def _record(run: Run, judge: EngineJudge, score: Score | None, *, keep: bool) ->
     if keep and score is not None and score.value is not None:
         run.judge_trial = {"value": score.value, "reason": score.reason, "calls": spent.calls}
     run.reserved_usd = 0.0
-    run.save(update_fields=["judge_cost_usd", "judge_tokens_in", "judge_tokens_out", "judge_trial", "reserved_usd"])
+    # Only the write is tried again: an addition that was committed without an answer would count twice.
+    fields = ["judge_cost_usd", "judge_tokens_in", "judge_tokens_out", "judge_trial", "reserved_usd"]
+    retry_db(lambda: run.save(update_fields=fields), f"run {run.pk}")

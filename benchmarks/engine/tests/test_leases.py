@@ -9,7 +9,7 @@ import time
 from datetime import timedelta
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from benchmarks.engine import lease as leases
@@ -83,6 +83,32 @@ def test_a_lease_expires_once_its_worker_is_gone() -> None:
         Lease.objects.create(subject="retention", worker=worker, heartbeat_at=heartbeat_at)
         assert leases.release_expired() == expired, f"{row}: a sweep releases it"
         Lease.objects.all().delete()
+
+
+def test_a_lease_that_was_committed_without_an_answer_is_released_by_a_sweep(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = connection.commit
+
+    def without_an_answer() -> None:
+        commit()
+        raise OperationalError("the connection broke after the commit")
+
+    with monkeypatch.context() as patched, pytest.raises(OperationalError):
+        patched.setattr(connection, "commit", without_an_answer)
+        dispatch.lease_run(run.pk)
+    Lease.objects.update(heartbeat_at=timezone.now() - timedelta(seconds=10))
+    assert dispatch.lease_run(run.pk) is None, "the lease is there, and has all slots"
+    runs_without_worker()
+    assert dispatch.lease_run(run.pk) is not None
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_lease_of_another_host_expires_though_the_clock_was_set(run: Run, hours: int) -> None:
+    then = timezone.now() + timedelta(hours=hours)
+    lease = Lease.objects.create(run=run, subject="run", worker="elsewhere:1:token", slots=8, heartbeat_at=then)
+    runs_without_worker()
+    assert not Lease.objects.filter(pk=lease.pk).exists()
 
 
 def test_a_lease_whose_job_is_over_expires_though_its_process_lives(run: Run) -> None:
