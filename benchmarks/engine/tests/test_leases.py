@@ -94,9 +94,10 @@ def test_a_lease_that_was_committed_without_an_answer_is_released_by_a_sweep(
         commit()
         raise OperationalError("the connection broke after the commit")
 
-    with monkeypatch.context() as patched, pytest.raises(OperationalError):
-        patched.setattr(connection, "commit", without_an_answer)
+    monkeypatch.setattr(connection, "commit", without_an_answer)
+    with pytest.raises(OperationalError):
         dispatch.lease_run(run.pk)
+    monkeypatch.undo()
     Lease.objects.update(heartbeat_at=timezone.now() - timedelta(seconds=10))
     assert dispatch.lease_run(run.pk) is None, "the lease is there, and has all slots"
     runs_without_worker()
