@@ -44,10 +44,9 @@ REPEATS = {"steady": [True] * 4, "hopeless": [False] * 4, "flips": [True, False,
 def test_a_run_with_repeats_is_summarized_over_tasks():
     found = reliability(REPEATS)
     assert (found.n_tasks, found.n_repeated) == (4, 3)
-    assert found.pass_at[1] == mean_interval([1, 0, 0.75, 1])
     assert found.pass_at[2] == mean_interval([1, 0, 1])
     assert found.pass_hat[4] == mean_interval([1, 0, 0])
-    assert set(found.pass_at) == {1, 2, 4}
+    assert set(found.pass_at) == {2, 4}
     assert found.flipped == mean_interval([0, 0, 1])
     assert found.agreement.mean == pytest.approx((1 + 1 + 3 / 6) / 3)
 
@@ -61,7 +60,7 @@ def test_tasks_that_share_a_canvas_are_clusters():
 def test_a_run_without_repeats_has_no_flips():
     found = reliability({1: [True], 2: [False]})
     assert (found.flipped.mean, found.agreement.mean, found.alpha) == (None, None, None)
-    assert found.pass_at[1].mean == 0.5
+    assert found.pass_at == {}
 
 
 def test_an_empty_run_has_nothing():
@@ -108,11 +107,12 @@ def test_answers_judged_once_have_no_spread():
 
 
 def test_many_canvases_have_the_interval_of_their_values():
-    repeats = {task: [bool((task * number + task // 3) % 3) for number in range(1 + task % 4)] for task in range(60)}
+    repeats = {task: [bool((task * number + task // 3) % 3) for number in range(2 + task % 3)] for task in range(60)}
     by_canvas = {task: task // 4 for task in repeats}
     found = reliability(repeats, by_canvas)
-    expected = mean_interval([sum(of_task) / len(of_task) for of_task in repeats.values()], list(by_canvas.values()))
-    assert (found.pass_at[1].low, found.pass_at[1].high) == pytest.approx((expected.low, expected.high))
+    values = [pass_at_k(len(of_task), sum(of_task), 2) for of_task in repeats.values()]
+    expected = mean_interval(values, list(by_canvas.values()))
+    assert (found.pass_at[2].low, found.pass_at[2].high) == pytest.approx((expected.low, expected.high))
     assert found.alpha == pytest.approx(alpha([[float(value) for value in of_task] for of_task in repeats.values()]))
 
 
