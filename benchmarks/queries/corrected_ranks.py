@@ -36,7 +36,7 @@ def corrected_sentence(places: Sequence[CorrectedPlace]) -> str:
         return "No run has enough labels for a corrected mean. The reason is beside each model."
     leaders = [place.run.model_label for place in ranked if place.ranks and place.ranks[0] == 1]
     if len(leaders) == 1 and len(ranked) > 1:
-        return f"{leaders[0]} leads by corrected means, significantly over all pairs."
+        return f"{leaders[0]} leads by corrected means, significantly ahead of every other run."
     if len(ranked) == 1:
         return f"Only {leaders[0]} has enough labels for a corrected mean."
     return f"Labels do not separate {', '.join(leaders)}."

@@ -197,8 +197,8 @@ def board(query: QueryDict) -> dict[str, Any]:
         "rows": rows,
         "judges": _judges(rows),
         # The table has the ruler of each model.
-        "charts": [each for each in drawn if each.chart.name != "ranking"],
-        "export": next((each for each in drawn if each.chart.name == "ranking"), None),
+        "charts": [each for each in drawn if each.chart.name != "ranking" and places is None],
+        "export": None if places is not None else next((each for each in drawn if each.chart.name == "ranking"), None),
     }
 
 

@@ -41,7 +41,7 @@ def test_the_order_is_that_of_the_corrected_means(runs: dict[str, Run]) -> None:
     assert runs["charming"].results.filter(value=1).count() > runs["honest"].results.filter(value=1).count()
     places = corrected_ranks([*runs.values()], METRIC)
     assert told(places) == [("loop/honest", (1, 1)), ("loop/charming", (2, 2))]
-    assert corrected_sentence(places) == "loop/honest leads by corrected means, significantly over all pairs."
+    assert corrected_sentence(places) == "loop/honest leads by corrected means, significantly ahead of every other run."
 
 
 def test_a_run_without_enough_labels_says_what_is_missing(runs: dict[str, Run]) -> None:
