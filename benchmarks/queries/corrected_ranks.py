@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from benchmarks.analysis.corrected_ranks import CorrectedPlace, corrected_places
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import COMPLETED, Run
+from benchmarks.presentation.ranks import listed
 
 CORRECTED = "corrected"
 """The value of ``?judge=`` that shows corrected means."""
@@ -35,8 +36,10 @@ def corrected_sentence(places: Sequence[CorrectedPlace]) -> str:
     if not ranked:
         return "No run has enough labels for a corrected mean. The reason is beside each model."
     leaders = [place.run.model_label for place in ranked if place.ranks and place.ranks[0] == 1]
-    if len(leaders) == 1 and len(ranked) > 1:
-        return f"{leaders[0]} leads by corrected means, significantly ahead of every other run."
     if len(ranked) == 1:
         return f"Only {leaders[0]} has enough labels for a corrected mean."
-    return f"Labels do not separate {', '.join(leaders)}."
+    if ranked[0].ranks == (1, 1):
+        return f"{leaders[0]} leads by corrected means, significantly ahead of every other run."
+    if len(leaders) == 1:
+        return f"{leaders[0]} has the highest corrected mean, but is not significantly ahead of every other run."
+    return f"{listed(leaders)} lead by corrected means; the labels do not separate them."

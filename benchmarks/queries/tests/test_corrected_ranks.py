@@ -44,6 +44,14 @@ def test_the_order_is_that_of_the_corrected_means(runs: dict[str, Run]) -> None:
     assert corrected_sentence(places) == "loop/honest leads by corrected means, significantly ahead of every other run."
 
 
+def test_runs_that_the_labels_do_not_separate_share_the_lead(runs: dict[str, Run]) -> None:
+    twin, truth = make_judged_run(N, runs["honest"].dataset, rate=0.74, lenient=0.05, model="loop/twin", seed=8)
+    label_answers(twin, truth, make_review(twin), n=100)
+    places = corrected_ranks([*runs.values(), twin], METRIC)
+    assert [ranks for _, ranks in told(places)] == [(1, 2), (1, 2), (3, 3)]
+    assert "lead by corrected means; the labels do not separate them." in corrected_sentence(places)
+
+
 def test_a_run_without_enough_labels_says_what_is_missing(runs: dict[str, Run]) -> None:
     dataset = runs["honest"].dataset
     few, truth = make_judged_run(N, dataset, model="loop/few")
