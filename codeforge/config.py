@@ -150,6 +150,16 @@ class ProviderConfig(SystemOptions):
         return {name: _VARIABLE.sub(lambda found: environ[found[1]], value) for name, value in self.headers.items()}
 
     @property
+    def retrieves(self) -> bool:
+        """Whether it may report passages that it looks up, which only systems under test do."""
+        return self.is_system and (self.kind != "http" or bool(self.retrieved))
+
+    @property
+    def entered(self) -> bool:
+        """Whether it was entered on the page, not in the file."""
+        return False
+
+    @property
     def address_can_be_entered(self) -> bool:
         """Whether the file leaves the URL to the page."""
         return self.default_url is not None
@@ -157,6 +167,30 @@ class ProviderConfig(SystemOptions):
     def api_key(self, environ: Mapping[str, str]) -> str | None:
         """The key from the environment, or ``None`` if none is named or set."""
         return (environ.get(self.api_key_env) or None) if self.api_key_env else None
+
+
+class EnteredSystem(ProviderConfig):
+    """A system that was entered on the page: only of the kind `http`, and nothing in it names a variable of the
+    environment, which it would send to any URL."""
+
+    kind: Literal["http"] = "http"
+    base_url: Address
+    unreadable: bool = False
+    """Whether its headers were stored under another ``SECRET_KEY``"""
+
+    @property
+    def entered(self) -> bool:
+        return True
+
+    @property
+    def header_variables(self) -> frozenset[str]:
+        return frozenset()
+
+    def headers_with(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """The headers as they were entered. Raises ``ValueError`` if they cannot be decrypted."""
+        if self.unreadable:
+            raise ValueError("The headers cannot be decrypted, because SECRET_KEY has changed. Enter them again.")
+        return dict(self.headers)
 
 
 class ModelConfig(Section):
@@ -304,14 +338,10 @@ class Config(Section):
         provider = self.providers.get(model.partition("/")[0])
         return provider is not None and provider.is_system
 
-    def retrieves(self, model: str) -> bool:
-        """Whether it may report passages that it looks up, which only systems under test do."""
-        provider = self.providers.get(model.partition("/")[0])
-        return provider is not None and provider.is_system and (provider.kind != "http" or bool(provider.retrieved))
-
-    @property
-    def any_retrieves(self) -> bool:
-        return any(map(self.retrieves, self.providers))
+    @staticmethod
+    def entered_system(values: dict[str, Any]) -> EnteredSystem:
+        """A system as it was entered on the page. Raises pydantic's ``ValidationError``."""
+        return EnteredSystem.model_validate(values)
 
     def model(self, name: str) -> ModelConfig:
         """The configuration of a model, with everything unknown if there is none. Baselines cost nothing."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.conf import settings
-
+from benchmarks.engine.configured import any_retrieves
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
 from benchmarks.models import DatasetVersion
@@ -29,7 +28,7 @@ class MetricChoice:
 def fitting_metrics(version: DatasetVersion) -> list[Metric]:
     """The metrics for which the tasks of the version, or the systems under test, have what they need."""
     offered: list[Metric] = [*REGISTERED_METRICS.values(), *rubric_metrics(version)]
-    retrieves = settings.CODEFORGE.any_retrieves
+    retrieves = any_retrieves()
     return [metric for metric in offered if not missing_fields(metric, version, retrieves=retrieves)]
 
 

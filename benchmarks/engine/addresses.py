@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from django.conf import settings
-
+from benchmarks.engine.configured import providers_named
 from benchmarks.models import ProviderAddress
 
 AddressSource = Literal["file", "page", "default", "none"]
@@ -26,13 +25,15 @@ class Address:
 
 
 def address_of(provider: str) -> Address:
-    """The address that requests to a provider go to. At most one query, none if the file fixes it."""
+    """The address that requests to a provider go to. At most two queries, none if the file fixes it."""
     return addresses_of([provider])[provider]
 
 
 def addresses_of(providers: Iterable[str]) -> dict[str, Address]:
-    """Likewise for several providers, in at most one query."""
-    configured = {name: settings.CODEFORGE.providers.get(name) for name in providers}
+    """Likewise for several providers, in as many queries."""
+    names = list(providers)
+    known = providers_named(names)
+    configured = {name: known.get(name) for name in names}
     open_ones = {name: each.default_url for name, each in configured.items() if each and each.address_can_be_entered}
     rows = ProviderAddress.objects.filter(provider__in=open_ones).values_list("provider", "base_url")
     entered = dict(rows) if open_ones else {}
@@ -41,6 +42,8 @@ def addresses_of(providers: Iterable[str]) -> dict[str, Address]:
         fixed = each.base_url if each else None
         if name in entered:
             found[name] = Address("page", entered[name])
+        elif each and each.entered:
+            found[name] = Address("page", fixed)
         elif name in open_ones:
             found[name] = Address("default", open_ones[name])
         else:

@@ -11,6 +11,7 @@ from typing import Literal
 from django.conf import settings
 
 from benchmarks.engine.addresses import Address, addresses_of
+from benchmarks.engine.configured import provider_named
 from benchmarks.models import ModelPrice, ProviderCheck
 from benchmarks.providers import litellm_package
 from benchmarks.providers.vendors import vendor_of
@@ -90,7 +91,7 @@ def _in_litellm(model: str, address: Address) -> PerMillion | None:
     """The price in LiteLLM's table, of models behind LiteLLM or at a vendor's own address. A deployment at Azure has
     any name."""
     provider, _, name = model.partition("/")
-    configured, table = settings.CODEFORGE.providers.get(provider), litellm_package.table()
+    configured, table = provider_named(provider), litellm_package.table()
     if configured is None or table is None or configured.is_system:
         return None
     if configured.kind == "litellm":

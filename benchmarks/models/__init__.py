@@ -6,6 +6,7 @@ from benchmarks.models.experiments import Experiment
 from benchmarks.models.gates import GateCheck, GateSeries
 from benchmarks.models.imports import PushedResult, PushedRun
 from benchmarks.models.operations import (
+    EnteredSystem,
     Lease,
     ModelPrice,
     ModelTest,
@@ -67,6 +68,7 @@ __all__ = [
     "Dataset",
     "DatasetFile",
     "DatasetVersion",
+    "EnteredSystem",
     "Experiment",
     "Flag",
     "GateCheck",

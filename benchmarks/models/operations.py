@@ -111,6 +111,23 @@ class ProviderAddress(models.Model):
         return f"address of {self.provider}"
 
 
+class EnteredSystem(models.Model):
+    """A system under test of the kind `http`, entered on the page; see ``engine/configured.py``. ``sealed`` is the
+    encrypted JSON of its headers and of the secret part of its URL's query; the rest is readable."""
+
+    name = models.CharField(max_length=60, unique=True)
+    base_url = models.TextField()
+    options = models.JSONField(help_text="As in codeforge.yaml: path, method, body, answer, …")
+    sealed = models.TextField()
+    set_at = models.DateTimeField(auto_now=True)
+    set_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    def __str__(self) -> str:
+        return f"system {self.name}"
+
+
 class ModelPrice(models.Model):
     """The price of a model, entered on the page: US dollars per million tokens. What codeforge.yaml says wins, see
     ``engine/prices.py``."""

@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from django.conf import settings
 from django.db.models import F, Max, Q
 from django.utils import timezone
 
 from benchmarks.engine.addresses import Address, AddressSource, addresses_of
+from benchmarks.engine.configured import all_providers
 from benchmarks.engine.prices import (
     PerMillion,
     PriceSource,
@@ -87,12 +88,13 @@ class LastRun:
 @dataclass(frozen=True, slots=True)
 class ProviderRow:
     """A configured provider. ``error`` is what the latest look at it met, if it failed; ``models`` are those that are
-    configured or tested, ``others`` those that the endpoint lists besides."""
+    configured or tested, ``others`` those that the endpoint lists besides. ``entered`` is a system from the page."""
 
     name: str
     kind: str
     address: str
     address_source: AddressSource
+    entered: bool
     key_variable: str | None
     key_source: KeySource
     key_set_at: datetime | None
@@ -144,7 +146,7 @@ class ProviderRow:
     @property
     def address_can_be_entered(self) -> bool:
         """Whether codeforge.yaml and the settings leave the address to the page."""
-        return sealing_allowed() and self.address_source in ("page", "default")
+        return sealing_allowed() and self.address_source in ("page", "default") and not self.entered
 
     @property
     def problem(self) -> str:
@@ -155,8 +157,9 @@ class ProviderRow:
 
 
 def provider_rows() -> list[ProviderRow]:
-    """All configured providers, those with problems first. At most nine queries, whatever is configured and stored."""
-    names = list(settings.CODEFORGE.providers)
+    """All configured providers, those with problems first. At most twelve queries, whatever is stored."""
+    providers = all_providers()
+    names = list(providers)
     keys, addresses = keys_of(names), addresses_of(names)
     stored = {row.provider: row for row in ProviderKey.objects.select_related("set_by").defer("sealed")}
     checks = {check.provider: check for check in ProviderCheck.objects.all()}
@@ -168,6 +171,7 @@ def provider_rows() -> list[ProviderRow]:
     rows = [
         _row(
             name,
+            providers[name],
             address=addresses[name],
             key=keys[name],
             stored=stored.get(name),
@@ -187,9 +191,9 @@ def provider_row(name: str) -> ProviderRow | None:
 
 
 def any_provider_works() -> bool:
-    """Whether an endpoint has answered: a run from here, a test, or a check. At most three queries."""
+    """Whether an endpoint has answered: a run from here, a test, or a check. At most four queries."""
     asked = Run.objects.filter(import_format="", done__gt=F("errors")).exclude(model__startswith="baseline/")
-    names = list(settings.CODEFORGE.providers)
+    names = list(all_providers())
     return (
         asked.exists()
         or ProviderCheck.objects.filter(provider__in=names, error_kind="").exists()
@@ -241,6 +245,7 @@ def _unknown_prices(model: str) -> list[str]:
 
 def _row(
     name: str,
+    configured: Any,
     *,
     address: Address,
     key: Key,
@@ -251,17 +256,17 @@ def _row(
     answer: LastRun | None,
     errors: LastRun | None,
 ) -> ProviderRow:
-    configured = settings.CODEFORGE.providers[name]
     # What was seen at another address says nothing about this one.
     check = check if check and check.address == address.shown else None
     tests = [test for test in tests if test.address == address.shown]
     status, look = _status(key, check, tests)
-    models, others = _models(name, address, check, tests, entered)
+    models, others = _models(name, address, check, tests, entered, is_system=configured.is_system)
     return ProviderRow(
         name=name,
         kind=configured.kind,
         address=address.shown,
         address_source=address.source,
+        entered=configured.entered,
         key_variable=configured.api_key_env,
         key_source=key.source,
         key_set_at=stored.set_at if stored else None,
@@ -309,12 +314,14 @@ def _models(
     check: ProviderCheck | None,
     tests: list[ModelTest],
     entered: dict[str, PerMillion],
+    *,
+    is_system: bool,
 ) -> tuple[tuple[ModelRow, ...], tuple[ModelRow, ...]]:
     config = settings.CODEFORGE
     there = {f"{provider}/{model['name']}": model["context_length"] for model in (check.listed if check else ())}
     tested = {test.model: test for test in tests}
     configured = [name for name in config.models if name.partition("/")[0] == provider]
-    if config.is_system(provider):
+    if is_system:
         configured = list(dict.fromkeys([provider, *configured]))
 
     prices = prices_in_list(check, address) | entered

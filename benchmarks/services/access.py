@@ -21,7 +21,9 @@ from benchmarks.services.errors import InvalidRequest, NotPossible
 Caller = AbstractBaseUser | AnonymousUser | None
 
 _OURS = Q(content_type__app_label__in=("benchmarks", "tasks_app"))
-_HIDDEN_FROM_VIEWERS = Q(content_type__model__in=("auditentry", "apitoken", "idempotencykey", "providerkey", "webhook"))
+_HIDDEN_FROM_VIEWERS = Q(
+    content_type__model__in=("auditentry", "apitoken", "idempotencykey", "providerkey", "enteredsystem", "webhook")
+)
 _EDITED_MODELS = ("dataset", "datasetversion", "datasetfile", "task", "canvasset", "canvas", "question", "schedule")
 _VIEWER = _OURS & Q(codename__startswith="view_") & ~_HIDDEN_FROM_VIEWERS
 _REVIEWER = _VIEWER | (_OURS & Q(codename="label_result"))

@@ -20,6 +20,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from benchmarks.engine.addresses import Address, address_of
+from benchmarks.engine.configured import all_providers, is_system, provider_named, providers_named
 from benchmarks.engine.execution.model_clients import limits_of, provider_spec
 from benchmarks.engine.prices import prices_per_million
 from benchmarks.engine.provider_keys import key_of, keys_of, sealed_key
@@ -55,7 +56,7 @@ def check_providers(names: Iterable[str] | None = None, timeouts: Timeouts = CHE
     Providers whose key is missing are left out, because nothing can be learned of them. Raises ``NotPossible`` for
     a provider that is not configured.
     """
-    chosen = list(settings.CODEFORGE.providers if names is None else names)
+    chosen = list(all_providers() if names is None else names)
     ways = {name: way for name in chosen if (way := _way_to(name, timeouts)) is not None}
     lists = asyncio.run(_lists(list(ways.values())))
     return [_store_check(name, result) for name, result in zip(ways, lists, strict=True)]
@@ -67,9 +68,9 @@ def missing_keys(models: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     for field, names in models.items():
         for name in names:
             field_of.setdefault(name.partition("/")[0], field)
-    configured = settings.CODEFORGE.providers
+    configured = providers_named(field_of)
     problems: dict[str, list[str]] = {}
-    for provider, key in keys_of([name for name in field_of if name in configured]).items():
+    for provider, key in keys_of(list(configured)).items():
         if key.source in ("missing", "unreadable"):
             what = missing_key(configured[provider].api_key_env, key.source, on_page=sealing_allowed())
             if key.source == "missing":
@@ -81,7 +82,7 @@ def missing_keys(models: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 def check_if_stale(models: Iterable[str]) -> None:
     """Check the providers of these models that were not checked within ``FRESH_FOR``. Unknown ones are ignored."""
-    names = {model.partition("/")[0] for model in models} & set(settings.CODEFORGE.providers)
+    names = set(providers_named(model.partition("/")[0] for model in models))
     since = timezone.now() - FRESH_FOR
     fresh = set(
         ProviderCheck.objects.filter(provider__in=names, checked_at__gt=since).values_list("provider", flat=True)
@@ -107,8 +108,8 @@ def _ways_to_test(model: str) -> tuple[Provider, Provider]:
     provider, _ = split_model(model)
     way, streaming = _way_to(provider, TEST_TIMEOUTS), _way_to(provider, TEST_TIMEOUTS, stream=True)
     if way is None or streaming is None:
-        variable = settings.CODEFORGE.providers[provider].api_key_env
-        raise NotPossible(f"{variable} is not set, so {provider} cannot be tested. Set it where the server runs.")
+        missing = missing_key(_configured(provider).api_key_env, key_of(provider).source, on_page=sealing_allowed())
+        raise NotPossible(f"{provider} cannot be tested. {missing}")
     return way, streaming
 
 
@@ -188,9 +189,9 @@ def remove_address(provider: str, user: Caller = None) -> None:
 
 
 def _require_open_address(provider: str) -> None:
-    configured = settings.CODEFORGE.providers.get(provider)
-    if configured is None:
-        raise NotPossible(f"Provider {provider} is not configured. Add it to codeforge.yaml.")
+    configured = _configured(provider)
+    if configured.entered:
+        raise NotPossible(f"{provider} is a system that was entered on the page. Edit it there.")
     if not configured.address_can_be_entered:
         raise NotPossible(f"codeforge.yaml has the address of {provider}. Change it there, or name it `default_url`.")
     if not sealing_allowed():
@@ -236,8 +237,7 @@ def remove_price(model: str, user: Caller = None) -> None:
 def _require_own_price(model: str) -> None:
     _require_name(model)
     provider = model.partition("/")[0]
-    if provider not in settings.CODEFORGE.providers:
-        raise NotPossible(f"Provider {provider} is not configured. Add it to codeforge.yaml.")
+    _configured(provider)
     if prices_per_million([model])[model].source == "file":
         raise NotPossible(f"codeforge.yaml has the price of {model}. Change it there.")
 
@@ -248,7 +248,7 @@ def _require_name(model: str) -> None:
         provider, name = split_model(model)
     except ValueError as error:
         raise NotPossible(str(error)) from None
-    if not name and not settings.CODEFORGE.is_system(provider):
+    if not name and not is_system(provider):
         raise NotPossible(f"{model[:60]!r} is not a valid model name. Use provider/model, for example, openai/gpt-4o.")
     if len(model) > LONGEST_MODEL or not model.isprintable():
         raise NotPossible("This is not the name of a model. Use provider/model, for example, openai/gpt-4o.")
@@ -257,11 +257,16 @@ def _require_name(model: str) -> None:
 def _require_key_variable(provider: str) -> None:
     if not sealing_allowed():
         raise NotPossible("Keys cannot be entered here. Set CODEFORGE_KEYS_ON_PAGE=1, or the provider's variable.")
-    configured = settings.CODEFORGE.providers.get(provider)
-    if configured is None:
-        raise NotPossible(f"Provider {provider} is not configured. Add it to codeforge.yaml.")
+    configured = _configured(provider)
     if configured.api_key_env is None:
         raise NotPossible(f"{provider} needs no key. If it does, set `api_key_env` in codeforge.yaml.")
+
+
+def _configured(provider: str) -> Any:
+    configured = provider_named(provider)
+    if configured is None:
+        raise NotPossible(f"Provider {provider} is not configured. Add it to codeforge.yaml.")
+    return configured
 
 
 def _forget_failures(provider: str) -> None:
@@ -272,8 +277,8 @@ def _forget_failures(provider: str) -> None:
 
 def _way_to(name: str, timeouts: Timeouts, *, stream: bool = False) -> Provider | None:
     """The provider with its key and these timeouts; ``None`` if its key is missing."""
-    if name not in settings.CODEFORGE.providers:
-        known = ", ".join(sorted(settings.CODEFORGE.providers))
+    if provider_named(name) is None:
+        known = ", ".join(sorted(all_providers()))
         raise NotPossible(f"Provider {name} is not configured. Configured providers: {known}.")
     key = key_of(name)
     if key.source in ("missing", "unreadable"):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 
 from benchmarks.engine.addresses import Address, address_of
+from benchmarks.engine.configured import provider_named
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
 from benchmarks.engine.provider_keys import key_of
 from benchmarks.models import ProviderCheck
@@ -52,9 +53,10 @@ class Model:
 def model_client(name: str) -> Model:
     """The model named ``provider/model``. Raises ``ValueError`` if its provider is not configured."""
     provider, model = split_model(name)
-    configured = settings.CODEFORGE.providers.get(provider)
+    configured = provider_named(provider)
     policy = configured.retries if configured else RetryPolicy(max_attempts=1)
-    client = _provider(provider, key_of(provider).value, address_of(provider))
+    revision = configured.model_dump_json() if configured and configured.entered else ""
+    client = _provider(provider, key_of(provider).value, address_of(provider), revision)
     adjustments = Adjustments(name, traits_of(name, settings.CODEFORGE.model_families), client.streams)
     return Model(client, model, _gates().of(provider, model, limits_of(name)), adjustments, policy)
 
@@ -62,7 +64,7 @@ def model_client(name: str) -> Model:
 def limits_of(name: str) -> Limits:
     """The model's own limits, and its provider's where it has none."""
     config = settings.CODEFORGE
-    configured = config.providers.get(split_model(name)[0])
+    configured = provider_named(split_model(name)[0])
     own = config.model(name).limits.model_dump(exclude_none=True)
     return (configured.limits if configured else Limits()).model_copy(update=own)
 
@@ -76,8 +78,9 @@ def context_length_of(model: str) -> int | None:
 
 
 @cache
-def _provider(name: str, api_key: str | None, address: Address) -> Provider:
-    """One for each key and address: what changes on the page is used from the next lease on."""
+def _provider(name: str, api_key: str | None, address: Address, revision: str) -> Provider:
+    """One for each key, address and text of an entered system: what changes on the page is used from the next lease
+    on."""
     _providers.append(make_provider(provider_spec(name, api_key, address)))
     return _providers[-1]
 
@@ -86,9 +89,14 @@ def provider_spec(name: str, api_key: str | None, address: Address) -> ProviderS
     """What is configured for a provider, with its key and address. Raises ``ValueError`` if nothing is."""
     if name == BASELINE:
         return ProviderSpec(name=name, kind=BASELINE)
-    configured = settings.CODEFORGE.providers.get(name)
+    configured = provider_named(name)
     if configured is None:
         raise ValueError(f"Provider {name!r} is not configured. Add it to codeforge.yaml.")
+    return spec_of(name, configured, api_key, address)
+
+
+def spec_of(name: str, configured: Any, api_key: str | None, address: Address) -> ProviderSpec:
+    """Likewise of a configuration that may not be stored. Raises ``ValueError`` if a header's variable is not set."""
     options: dict[str, Any] = {each.name: getattr(configured, each.name, None) for each in fields(ProviderSpec)}
     outbound = settings.OUTBOUND if address.source == "page" else None
     given: dict[str, Any] = {"name": name, "api_key": api_key, "base_url": address.base_url, "outbound": outbound}

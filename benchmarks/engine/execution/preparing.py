@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
 from benchmarks.engine.canvas_sets.rows import added_canvases
+from benchmarks.engine.configured import is_system
 from benchmarks.engine.db_retry import retry_db
 from benchmarks.engine.execution import lifecycle
 from benchmarks.engine.execution.adaptive import first_canvases, generate_needed, on_canvases
@@ -70,7 +70,7 @@ def _note_unpaid(run: Run) -> None:
 
 def _begin_running(run: Run) -> bool:
     # A system may say itself what an answer cost; the first that does not makes the run's cost unknown.
-    may_be_known = run.rescored_from or price_of(run.model).known or settings.CODEFORGE.is_system(run.model)
+    may_be_known = run.rescored_from or price_of(run.model).known or is_system(run.model)
     unknown = [] if may_be_known else ["cost_usd"]
     unknown += [] if all(price_of(judge).known for judge in judges_named(run.judge_model)) else ["judge_cost_usd"]
     with transaction.atomic():

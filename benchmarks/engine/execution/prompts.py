@@ -14,13 +14,12 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
-from django.conf import settings
-
 from benchmarks.dataset_format.expectations import TURN_EXPECTATIONS
 from benchmarks.dataset_format.messages import user_messages
 from benchmarks.dataset_format.spec import TASK_KEYS, resolved_rubric
 from benchmarks.engine.canvas_sets.rows import shapes_of
 from benchmarks.engine.canvas_sets.shortcuts import BlindAnswers
+from benchmarks.engine.configured import is_system
 from benchmarks.engine.execution.budget import tool_steps
 from benchmarks.engine.execution.work_items import Prompt, Question
 from benchmarks.engine.sql import among
@@ -60,7 +59,7 @@ class PromptBuilder:
         self.run = run
         self.version = run.dataset_version
         self._baseline: _BaselineAnswers | None = None
-        self._is_system = settings.CODEFORGE.is_system(run.model)
+        self._is_system = is_system(run.model)
 
     def questions(self, ids: Sequence[int]) -> list[Question]:
         """The questions of results, in order. Raises whatever building one of the prompts raises."""

@@ -8,9 +8,9 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
-from django.conf import settings
 
 from benchmarks.engine.addresses import address_of
+from benchmarks.engine.configured import provider_named
 from benchmarks.engine.execution.work_items import Answer, Question
 from benchmarks.models import CachedResponse, Run
 from benchmarks.providers.base import ChatReply, ChatRequest, ToolCall
@@ -115,8 +115,9 @@ def _is_verdict(text: str, schema: Mapping[str, object] | None) -> bool:
 def _endpoint(model: str) -> object:
     """Where a model is asked; of a system also how, which is all of its configuration."""
     provider = model.partition("/")[0]
-    if settings.CODEFORGE.is_system(model):
-        return settings.CODEFORGE.providers[provider].model_dump(mode="json")
+    configured = provider_named(provider)
+    if configured is not None and configured.is_system:
+        return configured.model_dump(mode="json")
     return address_of(provider).base_url
 
 

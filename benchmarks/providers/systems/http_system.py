@@ -75,6 +75,8 @@ class HttpSystem(HTTPProvider):
             raise error_for_reply(response.status, response.headers, raw, self._secrets)
         if response.content_type == _EVENTS:
             given = parse_json(raw)
+            if self._options.answer is None:
+                raise bad_response("comes as server-sent events. Set `answer` to where each has its piece of the text")
             if "answer" not in given:
                 raise bad_response(f"has no event with a text at `{self._options.answer}`")
         else:

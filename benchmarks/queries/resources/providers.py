@@ -85,6 +85,8 @@ class ProviderResource(Resource):
     """Empty for kinds without one"""
     address_source: AddressSource
     """file: codeforge.yaml, which wins; page: entered on the page; default: the file's `default_url`"""
+    entered: bool
+    """Whether it is a system that was entered on the page or by the API"""
     key_variable: str | None
     """Environment variable of the key"""
     key_source: KeySource

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from django.conf import settings
 from rest_framework import serializers
 
 from benchmarks.dataset_format.problems import Fault, Path, format_path
+from benchmarks.engine.configured import any_retrieves
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Dataset
@@ -205,7 +205,7 @@ def _metrics_for(slug: str, names: Sequence[str]) -> list[str]:
     version = dataset.current_version
     offered = REGISTERED_METRICS | {metric.name: metric for metric in rubric_metrics(version)}
     known = [name for name in names if name in REGISTERED_METRICS or name.startswith(PREFIX)]
-    retrieves = settings.CODEFORGE.any_retrieves
+    retrieves = any_retrieves()
     applying = [
         name for name in known if name in offered and not missing_fields(offered[name], version, retrieves=retrieves)
     ]

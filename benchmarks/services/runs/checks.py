@@ -10,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
+from benchmarks.engine.configured import retrieves
 from benchmarks.engine.execution.budget import price_of
 from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.engine.execution.scoring import metrics_named
@@ -94,7 +95,7 @@ def check_metrics(
 def metrics_for(model: str, names: Sequence[str]) -> list[str]:
     """The metrics without those of what a system looked up, if the model looks up nothing; all, for the error, if no
     other is left."""
-    if settings.CODEFORGE.retrieves(model):
+    if retrieves(model):
         return list(names)
     kept = [name for name in names if (metric := metric_named(name)) is None or "retrieved" not in metric.needs]
     return kept or list(names)

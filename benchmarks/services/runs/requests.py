@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
+from benchmarks.engine.configured import all_providers, is_system, retrieves
 from benchmarks.extras import how_to_install
 from benchmarks.metrics.panel import MOST_JUDGES, judges_named
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
@@ -159,8 +160,7 @@ class RunRequest(StrictRequest):
         rubrics = rubrics_of(version)
         metrics = checks.chosen_metrics(values["metrics"], rubrics, errors)
         values["rubrics"] = checks.used_rubrics(values["metrics"], rubrics)
-        retrieves = settings.CODEFORGE.retrieves(values["model"])
-        checks.check_metrics(metrics, dataset, version, errors, retrieves=retrieves)
+        checks.check_metrics(metrics, dataset, version, errors, retrieves=retrieves(values["model"]))
         checks.check_adaptive(values, dataset, metrics, errors)
         checks.check_subset(values, version, metrics, errors)
         checks.check_judge(values, metrics, errors)
@@ -181,14 +181,14 @@ class RunRequest(StrictRequest):
 
 def _a_model(name: str) -> str:
     """The name of a model that can judge or play a user, which a system under test cannot."""
-    if settings.CODEFORGE.is_system(name):
+    if is_system(name):
         raise serializers.ValidationError(f"{name} is a system under test. Choose a model of a configured provider.")
     return _configured(name)
 
 
 def _configured(name: str) -> str:
     """The name, if it is that of a baseline, of a model of a configured provider, or of a system under test."""
-    providers = settings.CODEFORGE.providers
+    providers = all_providers()
     known = f"Configured providers: {checks.listed(['baseline', *sorted(providers)])}."
     try:
         provider, model = split_model(name)
@@ -204,17 +204,17 @@ def _configured(name: str) -> str:
     elif not model and not providers[provider].is_system:
         raise serializers.ValidationError(f"{provider} has several models. Use {provider}/MODEL.")
     elif providers[provider].kind == "litellm":
-        _check_litellm(provider, model)
+        _check_litellm(provider, model, providers[provider].base_url)
     return name
 
 
-def _check_litellm(provider: str, model: str) -> None:
+def _check_litellm(provider: str, model: str, base_url: str | None) -> None:
     if not litellm_package.is_installed():
         raise serializers.ValidationError(
             f"Provider {provider} requires LiteLLM, which is not installed. Run `{how_to_install('litellm')}`."
         )
     try:
-        litellm_package.litellm_name(provider, model, settings.CODEFORGE.providers[provider].base_url)
+        litellm_package.litellm_name(provider, model, base_url)
     except ValueError as error:
         raise serializers.ValidationError(str(error)) from None
 
