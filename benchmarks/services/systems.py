@@ -125,13 +125,13 @@ def _fill(row: EnteredSystem, values: dict[str, Any]) -> Any:
     headers = _headers(values["headers"], row, base_url)
     places = {place: values[place] or None for place in OF_REPLY}
     options = {"path": path, "method": values["method"], "body": values["body"], **places}
-    _check_body(values)
     row.base_url, row.options = base_url, {name: value for name, value in options.items() if value is not None}
     row.sealed = sealed_parts(row.name, headers, query)
     try:
         configured = opened(row)
     except ValidationError as error:
         raise InvalidRequest(_by_field(error)) from None
+    _check_body(values)
     if refusal := settings.OUTBOUND.refusal(base_url):
         raise InvalidRequest({"url": [refusal]})
     return configured
@@ -185,10 +185,7 @@ def _check_body(values: dict[str, Any]) -> None:
         raise InvalidRequest({"body": [f"The body has over {LARGEST_BODY:,} characters. Shorten it."]})
     if isinstance(body, dict) and (name := next((key for key in body if _is_secret(key, body[key])), None)):
         raise InvalidRequest({"body": [f"⟨body⟩ has a secret at {name[:40]}, and is readable. Send it as a header."]})
-    try:
-        names = {each.partition(".")[0] for each in names_in(body) | names_in(url)}
-    except RecursionError:
-        return  # which the configuration refuses
+    names = {each.partition(".")[0] for each in names_in(body) | names_in(url)}
     if not names & set(_OF_THE_TASK):
         raise InvalidRequest({"body": ["No part of ⟨body⟩ is the question. Put {input} where it belongs."]})
 

@@ -123,6 +123,8 @@ providers check loop
 providers test loop/model
 providers address open http://127.0.0.1:9/v1
 providers price loop/other --input 1 --output 2
+providers system own-bot {folder}/system.yaml
+providers system own-bot --remove
 tokens create ada ci
 tokens list
 tokens revoke ada ci
@@ -172,6 +174,7 @@ def test_each_command_prints_one_json_document(
     shutil.copy(ROOT / "datasets/instruction-following.yaml", settings.DATASETS_DIR)
     (tmp_path / "table.jsonl").write_text('{"question": "1 + 1?", "answer": "2"}\n')
     (tmp_path / "experiment.yaml").write_text(EXPERIMENT)
+    (tmp_path / "system.yaml").write_text("url: http://127.0.0.1:9/ask\nbody: {q: '{input}'}\n")
     write_archive(tmp_path / "log.eval", inspect_log())
     User.objects.create_user("ada")
     worker = f"{socket.gethostname()}:1"

@@ -6,7 +6,10 @@ Exit codes: 0 success; 1 a provider or model has a problem; 2 request refused or
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from benchmarks.management.actions import JSON, MISSED, OK, action, argument, reader_of, switch
 from benchmarks.management.resources import ResourceCommand
@@ -28,6 +31,7 @@ from benchmarks.services.providers import (
     set_address,
     set_price,
 )
+from benchmarks.services.systems import delete_system, save_system
 
 EXIT_CODES = "Exit codes: 0 success; 1 a provider or model has a problem; 2 request refused or invalid usage."
 
@@ -132,6 +136,38 @@ class Command(ResourceCommand):
         else:
             self.stdout.write(f"Address of {provider} {'removed' if remove else 'saved'}.")
         return OK
+
+    @action(
+        "Enter a system under test behind a route, or change one that was entered; its headers are stored encrypted.",
+        argument("name", "NAME", "of the system, such as bot"),
+        argument("file", "FILE", "YAML or JSON with url, method, headers, body, answer and other places", nargs="?"),
+        switch("--replace", "change the system of that name"),
+        switch("--remove", "delete the system; its runs stay"),
+        JSON,
+    )
+    def system(self, *, name: str, file: str | None, replace: bool, remove: bool, as_json: bool, **options: Any) -> int:
+        if remove:
+            delete_system(name)
+        else:
+            save_system(name, _document(file), replacing=replace)
+        if as_json and remove:
+            self.print_json({"name": name, "deleted": True})
+        elif as_json:
+            self.print_row(self.row(name), as_json)
+        else:
+            self.stdout.write(f"System {name} {'deleted' if remove else 'saved'}.")
+        return OK
+
+
+def _document(file: str | None) -> Any:
+    if file is None:
+        raise NotPossible("No FILE. Name one with url, headers, body and answer.")
+    try:
+        return yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise NotPossible(f"{file} cannot be read: {error.strerror}.") from None
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
+        raise NotPossible(f"{file} is not YAML. Write keys such as url and body in it.") from None
 
 
 def _tested(test: ModelTest) -> str:

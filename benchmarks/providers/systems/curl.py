@@ -36,49 +36,13 @@ _VALUE_OF = {
     "--oauth2-bearer": "bearer",
 }
 _IGNORED = frozenset(
-    [
-        "-s",
-        "--silent",
-        "-S",
-        "--show-error",
-        "-i",
-        "--include",
-        "-v",
-        "--verbose",
-        "-L",
-        "--location",
-        "-N",
-        "--no-buffer",
-        "-f",
-        "--fail",
-        "--fail-with-body",
-        "--compressed",
-        "-#",
-        "--progress-bar",
-        "--http1.1",
-        "--http2",
-        "--no-progress-meter",
-        "-4",
-        "-6",
-        "--globoff",
-        "-g",
-    ]
+    {"-s", "--silent", "-S", "--show-error", "-i", "--include", "-v", "--verbose", "-L", "--location", "-N"}
+    | {"--no-buffer", "-f", "--fail", "--fail-with-body", "--compressed", "-#", "--progress-bar", "--http1.1"}
+    | {"--http2", "--no-progress-meter", "-4", "-6", "-g", "--globoff"}
 )
 _IGNORED_WITH_VALUE = frozenset(
-    [
-        "-o",
-        "--output",
-        "-m",
-        "--max-time",
-        "--connect-timeout",
-        "--retry",
-        "--retry-delay",
-        "-w",
-        "--write-out",
-        "-e",
-        "--referer",
-        "--max-redirs",
-    ]
+    {"-o", "--output", "-m", "--max-time", "--connect-timeout", "--retry", "--retry-delay", "-w", "--write-out"}
+    | {"-e", "--referer", "--max-redirs"}
 )
 _REFUSED = {
     "-F": "A form is no JSON. Paste a request whose body is JSON.",
@@ -248,7 +212,7 @@ def _until_quote(text: str, place: int) -> tuple[str, int]:
 
 
 def _double(text: str, place: int) -> tuple[str, int]:
-    found = []
+    found: list[str] = []
     while place < len(text):
         sign = text[place]
         if sign == '"':
@@ -265,7 +229,7 @@ def _double(text: str, place: int) -> tuple[str, int]:
 
 def _ansi(text: str, place: int) -> tuple[str, int]:
     r"""The rest of ``$'…'``, in which browsers write line breaks as ``\n`` and other signs as ``\u0021``."""
-    found = []
+    found: list[str] = []
     while place < len(text):
         if text[place] == "'":
             # Surrogates in pairs are one sign.

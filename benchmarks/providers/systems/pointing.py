@@ -3,6 +3,7 @@ the answer."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -104,15 +105,17 @@ def escaped(document: Any) -> Any:
     return [escaped(member) for member in document] if isinstance(document, list) else document
 
 
+def _shown(value: Any) -> str:
+    if isinstance(value, dict | list) and value:  # too deep to look into
+        return "[…]" if isinstance(value, list) else "{…}"
+    return json.dumps(value, ensure_ascii=False)
+
+
 def _walk(document: Any, steps: Steps) -> Iterator[Part]:
     inner: Sequence[tuple[str | int, Any]] = ()
     if len(steps) < MOST_DEPTH and isinstance(document, dict | list):
         inner = list(document.items() if isinstance(document, dict) else enumerate(document))
-    text = (
-        ""
-        if inner
-        else shortened(storable(orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS).decode(), []), _SHOWN)
-    )
-    yield Part(steps, shortened(storable(str(steps[-1]), []), 60) if steps else "", text)
+    text = "" if inner else shortened(_shown(document), _SHOWN)
+    yield Part(steps, shortened(storable(str(steps[-1]), []), 60) if steps else "", storable(text, []))
     for step, member in inner:
         yield from _walk(member, (*steps, step))
