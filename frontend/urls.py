@@ -34,6 +34,7 @@ from frontend.views import (
     selected_runs,
     share_links,
     statistics,
+    systems,
     task_analysis,
 )
 from frontend.views.settings import hub, imports, members, schedules, tokens, webhooks
@@ -160,6 +161,9 @@ urlpatterns = [
     path("providers/key/", providers.key, name="provider-key"),
     path("providers/address/", providers.address, name="provider-address"),
     path("providers/price/", providers.price, name="model-price"),
+    path("systems/add/", systems.add, name="add-system"),
+    path("systems/<slug:name>/", systems.edit, name="edit-system"),
+    path("systems/<slug:name>/delete/", systems.delete, name="delete-system"),
     path("matrix.<str:form>", exports.matrix, name="matrix-export"),
     path("compare/", compare.compare, name="compare"),
     path("compare/tasks/", compare.tasks, name="compare-tasks"),

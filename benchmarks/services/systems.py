@@ -55,6 +55,7 @@ class SystemRequest(StrictRequest):
     answer = StrictText(default="", allow_blank=True, max_length=500, help_text="Empty: the whole reply is the answer")
     retrieved = StrictText(default="", allow_blank=True, max_length=500, help_text="A list of texts")
     tool_calls = StrictText(default="", allow_blank=True, max_length=500, help_text="A list of {name, arguments}")
+    steps = StrictText(default="", allow_blank=True, max_length=500, help_text="What the system did, a list of steps")
     tokens_in = StrictText(default="", allow_blank=True, max_length=500)
     tokens_out = StrictText(default="", allow_blank=True, max_length=500)
     cost_usd = StrictText(default="", allow_blank=True, max_length=500)

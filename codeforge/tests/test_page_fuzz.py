@@ -18,7 +18,8 @@ from django.test import Client
 from django.urls import Resolver404, resolve, reverse
 
 from benchmarks.admin.tests.test_roles import one_of_each
-from benchmarks.models import Experiment, Run, RunKind, Task, WebhookDelivery
+from benchmarks.engine.configured import sealed_parts
+from benchmarks.models import EnteredSystem, Experiment, Run, RunKind, Task, WebhookDelivery
 from benchmarks.services.access import assign_group
 from benchmarks.services.preferences import start_preference
 from benchmarks.services.reviews.queues import create_review, start_labeling
@@ -38,6 +39,14 @@ VISITS = 4
 """So many addresses and sets of parameters of one route are tried; further ones differ in their objects only."""
 WRITERS = ("runner", "editor")
 """Who may write from pages of the dashboard."""
+SYSTEM = {
+    "url": ["http://127.0.0.1:9/ask"],
+    "headers": ["X-Key: "],
+    "body": ['{"question": "Why?"}'],
+    "reply": ['[{"text": "Because"}]'],
+    "part": ["answer"],
+    "retrieved": ["text[]"],
+}
 NOT_FOLLOWED = ("logout", "admin:logout", "admin:jsi18n")
 
 
@@ -52,6 +61,12 @@ def clients(settings: Any) -> dict[str, Client]:
         "webhooks": {"ops": {"url": nowhere, "secret_env": "NO_SUCH_SECRET"}},
     }
     settings.CODEFORGE = parse_config(document, {"OPENAI_BASE_URL": nowhere})
+    EnteredSystem.objects.create(
+        name="bot",
+        base_url="http://127.0.0.1:9",
+        options={"body": "{input}"},
+        sealed=sealed_parts("bot", {"X-Key": "k"}, ""),
+    )
     clients = {}
     for role in ("admin", "editor", "runner", "viewer"):
         account = User.objects.create_user(role)
@@ -181,6 +196,12 @@ def unlinked() -> list[Form]:
         Form("POST", reverse("frontend:provider-key"), {"provider": ["loop"], "key": ["a key"]}),
         Form("POST", reverse("frontend:provider-address"), {"provider": ["loop"], "address": ["http://127.0.0.1:9"]}),
         Form("POST", reverse("frontend:model-price"), {"model": ["loop/m"], "input": ["1"], "output": ["2"]}),
+        Form("GET", reverse("frontend:edit-system", args=("bot",))),
+        Form("POST", reverse("frontend:add-system"), SYSTEM | {"do": ["try"]}),
+        Form("POST", reverse("frontend:add-system"), {"curl": ["curl http://127.0.0.1:9 -d '{}'"], "do": ["take"]}),
+        Form("POST", reverse("frontend:edit-system", args=("bot",)), SYSTEM | {"ask": ['["question"]']}),
+        Form("POST", reverse("frontend:edit-system", args=("bot",)), SYSTEM | {"place": ['["text"]']}),
+        Form("POST", reverse("frontend:delete-system", args=("bot",))),
         Form("POST", reverse("frontend:revoke-link", args=(1,))),
         Form("POST", reverse("frontend:delete-pushed-run", args=(1,))),
     ]

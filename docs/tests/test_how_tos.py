@@ -196,7 +196,7 @@ def test_systems_are_tested_as_the_page_says(tmp_path: Path) -> None:
     text = page("docs/how-to/systems.md")
     folder = copy_of_project(tmp_path)
     bot, rooms, harbor, _ = (block.text for block in blocks(text, "python"))
-    route, dataset, program, function = (yaml.safe_load(block.text) for block in blocks(text, "yaml"))
+    route, dataset, board, program, function = (yaml.safe_load(block.text) for block in blocks(text, "yaml"))
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     (folder / "bot.py").write_text(bot.replace("9000", str(port)))
@@ -206,6 +206,7 @@ def test_systems_are_tested_as_the_page_says(tmp_path: Path) -> None:
     providers = route["providers"] | program["providers"] | function["providers"]
     (folder / "codeforge.yaml").write_text(yaml.safe_dump({"providers": providers}))
     (folder / "datasets/sule.yaml").write_text(yaml.safe_dump(dataset))
+    (folder / "board.yaml").write_text(yaml.safe_dump(board | {"url": f"http://127.0.0.1:{port}/ask"}))
     run(Command("python manage.py migrate --verbosity 0", 0, []), folder, environment(folder / "var"))
     with subprocess.Popen([sys.executable, "bot.py"], cwd=folder) as process:
         try:

@@ -74,9 +74,9 @@ def curl_request(command: str) -> CurlRequest:
     """The request that a command would send. Raises ``ValueError`` with what to do instead."""
     if len(command) > LONGEST_COMMAND:
         raise ValueError(f"The command has over {LONGEST_COMMAND:,} characters. Shorten its body.")
-    words = list(_words(command.strip()))
-    if not words or words[0] != "curl":
+    if not re.match(r"curl(\.exe)?(\s|$)", command.strip()):
         raise ValueError("This is not a curl command. Paste one that begins with curl.")
+    words = list(_words(command.strip()))
     given = list(_options(words[1:]))
     urls = [value for name, value in given if name == "url"]
     if len(urls) != 1:

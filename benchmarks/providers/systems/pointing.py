@@ -28,6 +28,7 @@ class Part:
     steps: Steps
     label: str
     text: str
+    value: Any
 
     @property
     def depth(self) -> int:
@@ -51,7 +52,10 @@ def parts_of(document: Any) -> list[Part]:
 
 def steps_of(pointer: str) -> Steps:
     """Raises ``ValueError`` for what is no pointer."""
-    steps = orjson.loads(pointer)
+    try:
+        steps = orjson.loads(pointer)
+    except orjson.JSONDecodeError:
+        steps = None
     if not isinstance(steps, list) or not all(type(step) in (str, int) for step in steps):
         raise ValueError("This is not a part of the document.")
     return tuple(steps)
@@ -116,6 +120,6 @@ def _walk(document: Any, steps: Steps) -> Iterator[Part]:
     if len(steps) < MOST_DEPTH and isinstance(document, dict | list):
         inner = list(document.items() if isinstance(document, dict) else enumerate(document))
     text = "" if inner else shortened(_shown(document), _SHOWN)
-    yield Part(steps, shortened(storable(str(steps[-1]), []), 60) if steps else "", storable(text, []))
+    yield Part(steps, shortened(storable(str(steps[-1]), []), 60) if steps else "", storable(text, []), document)
     for step, member in inner:
         yield from _walk(member, (*steps, step))

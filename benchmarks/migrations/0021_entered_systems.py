@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('benchmarks', '0018_reference_run'),
+        ('benchmarks', '0020_steps'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
