@@ -86,7 +86,7 @@ class ProviderResource(Resource):
     address_source: AddressSource
     """file: codeforge.yaml, which wins; page: entered on the page; default: the file's `default_url`"""
     entered: bool
-    """Whether it is a system that was entered on the page or by the API"""
+    """Whether it is a system that was entered on the page or by command"""
     key_variable: str | None
     """Environment variable of the key"""
     key_source: KeySource
