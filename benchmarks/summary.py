@@ -394,6 +394,8 @@ class Summary:
 
     metrics: Mapping[str, MetricNumbers] = field(default_factory=dict)
     outcomes: Mapping[str, int] = field(default_factory=dict)
+    fault_rates: Mapping[str, Expected] | None = left_out()
+    """Refused, cut off and unreadable answers → their share of all answers"""
     error_kinds: Mapping[str, int] = field(default_factory=dict)
     failures: Sequence[Failure] = ()
     latency_ms: Times | None = empty()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from benchmarks.analysis.comparisons import FACETS
 from benchmarks.analysis.rankings import differences_in_full
@@ -17,7 +17,7 @@ from benchmarks.models import COMPLETED, ERRORS, Outcome, Result, Run, RunStatus
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions
 from benchmarks.presentation.labels import OUTCOME, RUN_STATUS, run_status, sentence_case, words
-from benchmarks.presentation.numbers import interval, score
+from benchmarks.presentation.numbers import interval, percent, score
 from benchmarks.presentation.sentences import unknown_cost
 from benchmarks.providers.base import JudgeSettings
 from benchmarks.providers.extra_parameters import shown
@@ -201,11 +201,28 @@ def weak_spots(run: Run, row: MetricRow) -> dict[str, str]:
     return sentences_of
 
 
-def outcome_counts(run: Run) -> list[tuple[str, int, float]]:
-    """Outcomes that occur, in their fixed order, each with its count and its share of all outcomes."""
-    counts = run.numbers.outcomes
+class OutcomeCount(NamedTuple):
+    """``share`` is of all outcomes; ``bounds`` say how sure the share of a faulty answer is."""
+
+    outcome: str
+    count: int
+    share: float
+    bounds: str
+
+
+def outcome_counts(run: Run) -> list[OutcomeCount]:
+    """Outcomes that occur, in their fixed order."""
+    counts, rates = run.numbers.outcomes, run.numbers.fault_rates or {}
     total = sum(counts.values())
-    return [(outcome, counts[outcome], counts[outcome] / total) for outcome in Outcome.values if counts.get(outcome)]
+    return [
+        OutcomeCount(outcome, counts[outcome], counts[outcome] / total, _bounds(rates.get(outcome)))
+        for outcome in Outcome.values
+        if counts.get(outcome)
+    ]
+
+
+def _bounds(rate: Expected | None) -> str:
+    return f"95% interval: {interval(rate.low, rate.high, percent)} of answers" if rate else ""
 
 
 @dataclass(frozen=True, slots=True)

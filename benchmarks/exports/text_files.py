@@ -89,6 +89,8 @@ def _number_rows(summary: Summary, breakdown: Breakdown, metrics: Sequence[str])
         for level, by_metric in levels.items():
             yield from (_number(metric, facet, level, numbers) for metric, numbers in by_metric.items())
     yield from (_number(cell.metric, SURFACE, f"{cell.group}/{cell.n_shapes}", cell) for cell in breakdown.surface)
+    for outcome, rate in (summary.fault_rates or {}).items():
+        yield _number("", "share of answers", outcome, rate)
     for metric, chance in (summary.chance or {}).items():
         for group in chance.groups:
             yield _number(metric, "above guessing", group.group, group.corrected)

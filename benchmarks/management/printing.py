@@ -37,8 +37,10 @@ from benchmarks.queries.tables.statistics import (
     ABOVE_SHORTCUTS,
     ADAPTIVE,
     CONSISTENCY,
+    FAULT_RATES,
     THRESHOLDS,
     adaptive_rows,
+    fault_rows,
     guessed_rows,
     n_of,
     repeated_rows,
@@ -172,6 +174,8 @@ def verification_text(run: Run, verification: Verification, code_now: str) -> st
 def statistics_text(run: Run) -> str:
     """What the summary holds beyond the means; empty if it holds nothing."""
     summary, parts = run.numbers, []
+    if faults := list(fault_rows(run)):
+        parts.append(f"Refused, cut off, unreadable\n{FAULT_RATES.text(faults)}")
     for metric, chance in (summary.chance or {}).items():
         rows = ABOVE_SHORTCUTS.text(guessed_rows(run, metric, chance))
         parts.append(f"{metric}, above shortcuts\n{rows}\n{shortcuts_note(chance)}")

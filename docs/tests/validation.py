@@ -38,7 +38,7 @@ def plain_numbers() -> Cells:
 def places() -> Cells:
     """Where each number is shown."""
     for row in (*ESTIMATES, *PLAIN):
-        yield row.number, ", ".join(f"`{place}`" for place in row.shown.split("; ") if place) or "pages only"
+        yield row.number, ", ".join(f"`{place}`" for place in row.shown.split("; ") if place) or "fields of means above"
 
 
 def measurement(beginning: str) -> str:

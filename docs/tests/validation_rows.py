@@ -304,6 +304,17 @@ ESTIMATES = (
         ("false alarms: two runs",),
     ),
     Row(
+        "Share of answers that are refused, cut off or unreadable",
+        "",
+        "Interval of a mean",
+        (1, 2, 4),
+        "benchmarks.engine.summary.faults:fault_rates",
+        "the interval of 0/1 scores in the same clusters",
+        ("engine/tests/test_summary.py::test_shares_of_faults_have_the_intervals_of_their_answers",),
+        "Of answers: what was never answered is not in it",
+        ("independent 0/1 scores", "0/1 scores that share"),
+    ),
+    Row(
         "pass@k and pass^k",
         "",
         "Repeats and judges",

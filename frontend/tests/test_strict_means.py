@@ -228,7 +228,7 @@ def test_commands_and_files_give_every_mean_its_n_of_n(
     # Quantiles of times are no means: they count the answers that were timed, no number of which is expected.
     times = [row for row in rows if row["part"] in TIMES]
     means = [row for row in rows if row["part"] not in TIMES]
-    assert len(means) > 20
+    assert len(means) >= 20
     assert {row["level"] for row in times} == {"median", "95th percentile"}
     assert all(int(row["n"]) > 0 for row in times)
     assert [row for row in means if int(row["n"]) < int(row["n_expected"])]

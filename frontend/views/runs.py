@@ -289,7 +289,7 @@ def _status(run: Run) -> dict[str, Any]:
     table = table_of(run) if run.status in COMPLETED else NO_TABLE
     comparable, own, n_ranked = comparables(table), table.place_of(run), table.n_ranked
     numbers = run.numbers_of(run.headline)
-    failures, n_counted = failures_of(run, examples_of(run)), sum(count for _, count, _ in outcomes)
+    failures, n_counted = failures_of(run, examples_of(run)), sum(each.count for each in outcomes)
     return {
         "run": run,
         "still_changes": reads.still_changes(run),

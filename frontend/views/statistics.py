@@ -16,8 +16,10 @@ from benchmarks.queries.tables.statistics import (
     ABOVE_SHORTCUTS,
     ADAPTIVE,
     CONSISTENCY,
+    FAULT_RATES,
     THRESHOLDS,
     adaptive_rows,
+    fault_rows,
     guessed_rows,
     repeated_rows,
     repeats_note,
@@ -40,6 +42,7 @@ def report_of(run: Run) -> dict[str, Any]:
             (metric_row(name), ABOVE_SHORTCUTS.of(guessed_rows(run, name, chance), title=shortcuts_note(chance)))
             for name, chance in (numbers.chance or {}).items()
         ],
+        "fault_rates": FAULT_RATES.of(fault_rows(run)),
         "thresholds": THRESHOLDS.of(thresholds),
         "threshold_charts": placed(threshold_charts(thresholds), "threshold-chart", run.pk),
         "reliability": [

@@ -34,6 +34,7 @@ from benchmarks.analysis.sums import (
 from benchmarks.engine.summary.adaptive import adaptive_numbers, with_sequential_intervals
 from benchmarks.engine.summary.agreement import agreement_numbers, panel_numbers
 from benchmarks.engine.summary.contamination import contamination_numbers
+from benchmarks.engine.summary.faults import fault_rates
 from benchmarks.engine.summary.guessing import chance_numbers, guesses_of, threshold_numbers
 from benchmarks.engine.summary.labels import label_breakdown
 from benchmarks.engine.summary.means import (
@@ -123,6 +124,7 @@ def _ended(run: Run, summary: Summary, cells: Mapping[Cell, Sums], means: Means)
     judged = run.status == RunStatus.RUNNING  # not of a run that was canceled or has failed
     return replace(
         summary,
+        fault_rates=fault_rates(run),
         chance=chance_numbers(run, cells, means, guesses),
         thresholds=threshold_numbers(run, cells, {name: guess.rate for name, guess in guesses.items()}),
         reliability=_reliability(run),

@@ -363,3 +363,21 @@ def test_where_the_first_metric_applies_to_a_part_the_headline_covers_all_tasks(
     values, clusters = map(list, zip(*graded, strict=True))
     assert_same(found, mean_interval(values, clusters if repeats > 1 else None))
     assert found["n_expected"] == run.results.count() > found["n"]
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_shares_of_faults_have_the_intervals_of_their_answers(repeats: int) -> None:
+    run = scored_run(make_dataset(20), ["exact_match"], repeats=repeats)
+    results = list(run.results.select_related("task"))
+    for place, result in enumerate(results):
+        outcome = {0: "refused", 1: "refused", 2: "truncated", 3: "provider_error", 4: "cancelled"}.get(place % 11)
+        Result.objects.filter(pk=result.pk).update(outcome=outcome or result.outcome)
+    answers = list(run.results.exclude(outcome__in=("provider_error", "cancelled")))
+    rates = summarize(run)[0]["fault_rates"]
+    assert set(rates) == {"refused", "truncated"}, "an unreadable answer does not occur"
+    for outcome, rate in rates.items():
+        values = [float(result.outcome == outcome) for result in answers]
+        expected = mean_interval(values, [result.task_id for result in answers] if repeats > 1 else None)
+        assert (rate["mean"], rate["n"]) == (pytest.approx(expected.mean), len(answers))
+        assert (rate["low"], rate["high"]) == pytest.approx((expected.low, expected.high))
+        assert rate["n_expected"] == run.total

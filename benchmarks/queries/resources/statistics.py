@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from benchmarks.models import Run, RunStatus
 from benchmarks.queries.contamination import ContaminationCheck, contamination_check
 from benchmarks.queries.resources.base import Reader, Resource
-from benchmarks.summary import Adaptive, Canvases, Chance, Counted, Readable, Reliability, Threshold
+from benchmarks.summary import Adaptive, Canvases, Chance, Counted, Expected, Readable, Reliability, Threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,8 @@ class StatisticsResource(Resource):
     status: RunStatus
     summarized_at: datetime | None
     metrics: Mapping[str, MetricStatistics]
+    fault_rates: Mapping[str, Expected]
+    """Outcome, of ``refused``, ``truncated`` and ``unparsable`` → its share of all answers"""
     breakdown: Mapping[str, object]
     """Facet → level → metric → mean, and the surface over shapes and classes"""
     chance: Mapping[str, Chance]
@@ -81,6 +83,7 @@ class StatisticsResource(Resource):
                 name: MetricStatistics(**{key: getattr(metric, key) for key in shown})
                 for name, metric in numbers.metrics.items()
             },
+            fault_rates=numbers.fault_rates or {},
             chance=numbers.chance or {},
             thresholds=numbers.thresholds or (),
             reliability=numbers.reliability or {},

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from benchmarks.models import Run
 from benchmarks.presentation.cells import Group, Info, Mean
 from benchmarks.presentation.comparisons import threshold_sentence
-from benchmarks.presentation.labels import DIFFICULTY, sentence_case, words
+from benchmarks.presentation.labels import DIFFICULTY, OUTCOME, sentence_case, words
 from benchmarks.presentation.numbers import plural, score
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.presentation.tables import Column, Table
@@ -88,6 +88,25 @@ THRESHOLDS = Table[Threshold](
     captioned=True,
     region=True,
     label="50% thresholds",
+)
+
+
+def fault_rows(run: Run) -> Iterator[Counted]:
+    """Answers that score 0 without being read; none of a run whose numbers lack them."""
+    for outcome, rate in (run.numbers.fault_rates or {}).items():
+        yield Counted(OUTCOME[outcome], rate, n_of(rate))
+
+
+FAULT_RATES = Table[Counted](
+    "Shares of all answers with 95% intervals.",
+    [
+        Column("Outcome", lambda row: row.title, "name"),
+        Column("Share", lambda row: mean(row.numbers), look="nowrap"),
+        Column("n", lambda row: row.n_of, "number", "nowrap"),
+    ],
+    captioned=True,
+    region=True,
+    label="Refused, cut off, unreadable",
 )
 
 
