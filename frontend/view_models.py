@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from benchmarks.analysis.comparisons import FACETS
 from benchmarks.analysis.rankings import differences_in_full
@@ -201,7 +201,8 @@ def weak_spots(run: Run, row: MetricRow) -> dict[str, str]:
     return sentences_of
 
 
-class OutcomeCount(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class OutcomeCount:
     """``share`` is of all outcomes; ``bounds`` say how sure the share of a faulty answer is."""
 
     outcome: str
