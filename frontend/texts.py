@@ -196,19 +196,19 @@ def call_pairs(expected: Sequence[ExpectedCall], made: Sequence[Mapping[str, Any
 
 
 def _pair(expected: ExpectedCall | None, made: Mapping[str, Any] | None) -> CallPair:
-    wanted = None if expected is None else _written_call(expected.get("name"), expected.get("args") or {})
+    wanted = None if expected is None else written_call(expected.get("name"), expected.get("args") or {})
     if made is not None and made.get("malformed"):
         return CallPair(wanted, f"{made.get('name', '')}({made.get('raw', '')})"[:ARGUMENTS_LENGTH], False, True)
     if expected is not None and (others := expected.get("accept")):
         wanted = f"{wanted} or {json.dumps(others, ensure_ascii=False)}"[:ARGUMENTS_LENGTH]
-    called = None if made is None else _written_call(made.get("name"), made.get("arguments") or {})
+    called = None if made is None else written_call(made.get("name"), made.get("arguments") or {})
     if expected is None or made is None:
         return CallPair(wanted, called, False)
     call = ToolCall("", str(made.get("name")), made.get("arguments") or {}, "")
     return CallPair(wanted, called, call_credit(expected, call) == 1.0)
 
 
-def _written_call(name: Any, arguments: Any) -> str:
+def written_call(name: Any, arguments: Any) -> str:
     """Keys are sorted, so equal arguments are written equally."""
     return f"{name}({json.dumps(arguments, ensure_ascii=False, sort_keys=True)})"[:ARGUMENTS_LENGTH]
 

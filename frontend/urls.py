@@ -34,6 +34,7 @@ from frontend.views import (
     selected_runs,
     share_links,
     statistics,
+    steps,
     systems,
     task_analysis,
 )
@@ -121,6 +122,8 @@ urlpatterns = [
     path("runs/<key:pk>/surface/", runs.surface, name="surface"),
     path("runs/<key:pk>/surface/<str:metric>/<str:name>.<str:form>", runs.surface_chart, name="surface-chart"),
     path("runs/<key:run_pk>/results/<key:pk>/", results.result, name="result"),
+    path("runs/<key:run_pk>/results/<key:pk>/steps/", steps.steps, name="steps"),
+    path("runs/<key:run_pk>/results/<key:pk>/steps/<key:position>.txt", steps.step, name="step"),
     path("runs/<key:run_pk>/results/<key:pk>/rubric/", rubrics.try_rubric, name="try-rubric"),
     path("runs/<key:run_pk>/results/<key:pk>/label/", result_labels.label, name="label-result"),
     path("runs/<key:run_pk>/results/<key:pk>/<slug:part>.txt", results.whole_text, name="whole-text"),

@@ -187,6 +187,8 @@ RULES: dict[str, Rule] = {
     "frontend:threshold-chart": pages(pk=1, name="none", form="svg"),
     "frontend:surface-chart": pages(pk=1, metric="exact_match", name="none", form="svg"),
     "frontend:result": pages(run_pk=1, pk=1),
+    "frontend:steps": pages(run_pk=1, pk=1),
+    "frontend:step": pages(run_pk=1, pk=1, position=1),
     "frontend:try-rubric": Rule({"run_pk": 1, "pk": 1}, {"GET": LAUNCH, "POST": LAUNCH}),
     "frontend:label-result": writes(LABEL, run_pk=1, pk=1),
     "frontend:whole-text": pages(run_pk=1, pk=1, part="input"),

@@ -147,6 +147,8 @@ def addresses_of(run: Run) -> dict[str, list[str]]:
         "surface": [f"{shown}surface/"],
         "surface-chart": [f"{shown}surface/exact_match/surface.svg"],
         "result": [f"{shown}results/{result.pk}/"],
+        "steps": [f"{shown}results/{result.pk}/steps/?text=%3Cscript%3E"],
+        "step": [f"{shown}results/{result.pk}/steps/1.txt"],
         "try-rubric": [f"{shown}results/{result.pk}/rubric/?rubric=%3Cscript%3E"],
         "whole-text": [f"{shown}results/{result.pk}/actual.txt"],
         "compare": [f"/compare/?runs={run.pk},{other.pk}", "/compare/"],

@@ -19,6 +19,7 @@ from benchmarks.presentation.actions import refusal
 from benchmarks.presentation.sentences import score_with_status
 from benchmarks.queries import results as reads
 from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
+from benchmarks.queries.steps import has_steps
 from benchmarks.services.access import may, may_launch
 from frontend import params
 from frontend.texts import attempt_rows, call_pairs, difference, excerpt, messages_as_json, passages_of, turns
@@ -52,6 +53,7 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "passages": passages_of(task.context, texts.retrieved if texts else None),
         "images": images_of(task.messages),
         "call_pairs": call_pairs(task.expected_tools, texts.tool_calls) if texts else [],
+        "has_steps": bool(texts and (texts.tool_calls or has_steps(result))),
         "scores": [_shown(score, texts.actual_output if texts else "") for score in reads.scores_of(result)],
         "conversation": _conversation(result, texts),
         "seed": result.run.sent_seed(result.repeat),

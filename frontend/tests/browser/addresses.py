@@ -135,6 +135,11 @@ PAGES: dict[str, dict[str, Address]] = {
         "result of a canvas": lambda site: site.result_path("canvases small", "?outcome=wrong"),
         "hostile result": lambda site: site.result_path("hostile"),
     },
+    "steps": {
+        "steps": lambda site: site.result_path("tools") + "steps/",
+        "steps of a hostile result": lambda site: site.result_path("hostile") + "steps/",
+        "steps that do not match": lambda site: site.result_path("judged", "?outcome=correct") + "steps/?text=zzz",
+    },
     "try-rubric": {
         "try a rubric": lambda site: site.result_path("judged", "?outcome=correct") + "rubric/",
         "try a rubric of a dataset": lambda site: site.result_path("hostile") + "rubric/",
@@ -249,6 +254,7 @@ NO_PAGES = {
     "compare-chart": "an image",
     "leaderboard-chart": "an image",
     "whole-text": "plain text",
+    "step": "plain text",
     "run-export": "a file",
     "runs-export": "a file",
     "matrix-export": "a file",

@@ -1,0 +1,103 @@
+"""What an agent did for a result, step by step, and beside what another one did for the same task."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from benchmarks.models import Result, StoredStep
+from benchmarks.presentation.labels import OUTCOME
+from benchmarks.queries import results as reads
+from benchmarks.queries.steps import StepFilters, Steps, calls_beside
+from frontend import params
+from frontend.texts import written_call
+from frontend.views.shared import or_404
+
+KIND_LABELS = {
+    "message": "Message",
+    "reasoning": "Reasoning",
+    "tool_call": "Tool call",
+    "model_call": "Model call",
+    "state": "State",
+    "score": "Score",
+    "error": "Error",
+}
+
+
+@require_safe
+def steps(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
+    result = _result(run_pk, pk)
+    found = Steps(result)
+    filters = StepFilters(
+        first=params.whole_number(request.GET, "from") or 1,
+        failed=params.text(request.GET, "only") == "failed",
+        calls=params.text(request.GET, "only") == "calls",
+        text=params.text(request.GET, "text"),
+    )
+    page = found.page(filters)
+    others = reads.same_task_elsewhere(result.task, but=result)
+    previous, following = reads.result_neighbors(result, params.result_filters(request.GET))
+    context = {
+        "result": result,
+        "run": result.run,
+        "task": result.task,
+        "outcome": OUTCOME.get(result.outcome, ""),
+        "counts": found.counts(),
+        "filters": filters,
+        "only": params.text(request.GET, "only"),
+        "page": page,
+        "rows": [_row(step) for step in page.rows],
+        "fault": found.fault(result.task, lambda call: written_call(call.get("name"), call.get("args") or {})),
+        "next_failed": found.next_failed(page.rows[-1].position if page.rows else filters.first),
+        "others": others,
+        "beside": _beside(found, others, params.whole_number(request.GET, "beside")),
+        "previous": previous,
+        "following": following,
+        "crumbs": [
+            ("Runs", reverse("frontend:runs")),
+            (f"Run {run_pk}", f"{reverse('frontend:run', args=(run_pk,))}#results"),
+            (result.task.task_id, reverse("frontend:result", args=(run_pk, pk))),
+            ("Steps", None),
+        ],
+    }
+    return render(request, "frontend/runs/steps.html", context)
+
+
+@require_safe
+def step(request: HttpRequest, run_pk: int, pk: int, position: int) -> HttpResponse:
+    """One step with all that it says, as JSON that no browser interprets as anything else."""
+    found = Steps(_result(run_pk, pk))
+    whole = or_404(lambda: found.step(position), f"Step {position} does not exist in result {pk}.").step.as_json()
+    return HttpResponse(
+        json.dumps(whole, ensure_ascii=False, indent=2),
+        content_type="text/plain; charset=utf-8",
+        headers={"X-Content-Type-Options": "nosniff"},
+    )
+
+
+def _result(run_pk: int, pk: int) -> Result:
+    return or_404(lambda: reads.result_detail(run_pk, pk), f"Result {pk} does not exist in run {run_pk}.")
+
+
+def _row(step: StoredStep) -> dict[str, Any]:
+    is_named = step.kind in ("tool_call", "score", "message")
+    return {
+        "step": step,
+        "title": (step.name if is_named else "") or KIND_LABELS[step.kind],
+        "kind": KIND_LABELS[step.kind],
+        "model": step.name if step.kind == "model_call" else "",
+        "indent": min(step.depth, 4),
+    }
+
+
+def _beside(found: Steps, others: list[Result], key: int | None) -> dict[str, Any] | None:
+    """The calls beside those of another result of the same task; ``None`` if it is none of them."""
+    if key is None or key not in {other.pk for other in others}:
+        return None
+    other = reads.result_of_any_run(key)
+    return {"result": other, "pairs": calls_beside(found, Steps(other))}
