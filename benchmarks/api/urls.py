@@ -42,6 +42,7 @@ router.register("providers", providers.ProviderViewSet, basename="provider")
 
 VIEWS = (
     (f"{RUN}/results", views.ResultList, "result-list"),
+    (r"results/(?P<pk>[0-9]{1,18})/steps", views.StepList, "result-steps"),
     (r"results/(?P<pk>[0-9]{1,18})/labels", reviews.ResultLabelsView, "result-labels"),
     (r"reviews/(?P<pk>[0-9]{1,18})/export/(?P<form>csv|jsonl)", reviews.ReviewExport, "review-export"),
     (r"reviews/(?P<pk>[0-9]{1,18})/import", reviews.ReviewImport, "review-import"),

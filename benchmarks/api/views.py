@@ -20,13 +20,14 @@ from benchmarks.api import filters, serializers
 from benchmarks.api.pagination import ResultPages
 from benchmarks.api.resources import NOT_NOW, ResourceViewSet, answer, created, serializer_of
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
-from benchmarks.models import HIDDEN_KINDS, Dataset, Result, Run, Task
+from benchmarks.models import HIDDEN_KINDS, Dataset, Result, Run, StoredStep, Task
 from benchmarks.queries.datasets import full_datasets, full_tasks
 from benchmarks.queries.resources.datasets import DatasetDetail, DatasetResource, TaskResource
 from benchmarks.queries.resources.plans import Plan
-from benchmarks.queries.resources.runs import ResultResource, RunResource
-from benchmarks.queries.results import full_results
+from benchmarks.queries.resources.runs import ResultResource, RunResource, StepResource
+from benchmarks.queries.results import full_results, result_of_any_run
 from benchmarks.queries.runs import full_runs, listed_kinds, run_detail, run_status, scorings
+from benchmarks.queries.steps import Steps
 from benchmarks.services.runs import control
 from benchmarks.services.runs.control import RunEdit, edit_run
 from benchmarks.services.runs.estimate import plan_run
@@ -189,6 +190,18 @@ class ResultList(ListAPIView[Result]):
             selected.known_count = run_status(self.kwargs["pk"]).total
             selected.by_position = not given
         return selected
+
+
+class StepList(ListAPIView[StoredStep]):
+    """What an agent did for a result, step by step."""
+
+    queryset = StoredStep.objects.none()
+    serializer_class = serializer_of(StepResource)
+    filter_backends = ()
+    pagination_class = ResultPages
+
+    def get_queryset(self) -> Any:
+        return Steps(result_of_any_run(self.kwargs["pk"])).rows
 
 
 class MetricList(APIView):

@@ -82,7 +82,7 @@ def in_words(value: Any) -> str:
     """A JSON value in a line: ``order_id: 1042, to: card``."""
     if isinstance(value, str):
         return value
-    if isinstance(value, dict) and value:
+    if isinstance(value, dict):
         return ", ".join(f"{name}: {_inner(each)}" for name, each in value.items())
     return _inner(value)
 

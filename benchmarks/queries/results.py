@@ -152,8 +152,8 @@ def result_detail(run_id: int, result_id: int) -> Result:
 
 
 def result_of_any_run(result_id: int) -> Result:
-    """One result with its run and task. Raises ``Result.DoesNotExist``."""
-    return Result.objects.select_related("run", "task").get(pk=result_id)
+    """One result with its run, task and transcript. Raises ``Result.DoesNotExist``."""
+    return Result.objects.select_related("run", "task", "transcript").get(pk=result_id)
 
 
 def scores_of(result: Result) -> list[Score]:

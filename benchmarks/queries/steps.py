@@ -12,6 +12,7 @@ from itertools import zip_longest
 
 from django.db.models import Count, Q, QuerySet
 
+from benchmarks.metrics.task_parts import ExpectedCall
 from benchmarks.metrics.trajectories import first_wrong_call
 from benchmarks.models import Result, StoredStep, Task
 from benchmarks.providers.base import ToolCall
@@ -79,6 +80,11 @@ class Steps:
         messages = transcript.messages if transcript and not self.result.run.texts_pruned else []
         return [StoredStep.of(self.result.pk, number, step) for number, step in enumerate(of_messages(messages), 1)]
 
+    @property
+    def rows(self) -> QuerySet[StoredStep] | list[StoredStep]:
+        """All steps in order, with their texts."""
+        return self._stored.order_by("position") if self._told is None else self._told
+
     def counts(self) -> StepCounts:
         if self._told is not None:
             calls = sum(row.kind == TOOL_CALL for row in self._told)
@@ -139,7 +145,7 @@ class Steps:
             return [row for row in self._told if row.kind == TOOL_CALL][:most]
         return list(self._stored.filter(kind=TOOL_CALL).order_by("position")[:most])
 
-    def fault(self, task: Task, written: Callable[[object], str]) -> Fault | None:
+    def fault(self, task: Task, written: Callable[[ExpectedCall], str]) -> Fault | None:
         """By the calls that the task expects; without any, the first step that failed. ``None`` if there is neither."""
         calls = self.calls()
         given = [(call.name, call.whole.get("arguments")) for call in calls]

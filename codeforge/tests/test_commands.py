@@ -71,6 +71,7 @@ benchmark list
 benchmark plan sums --model baseline/reference --metrics exact_match
 benchmark plan sums --model baseline/reference --metrics exact_match --to-see 5
 benchmark verify {on_canvases}
+benchmark steps {result}
 benchmark compare {right} {wrong}
 benchmark gate {wrong} --against {right} --margin 2
 benchmark gate {wrong} --against {right} --margin 2 --series release

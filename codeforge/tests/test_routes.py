@@ -103,6 +103,7 @@ RULES: dict[str, Rule] = {
     "experiment-tasks": pages(**PK),
     "run-statistics": pages(**PK),
     "result-list": pages(**PK),
+    "result-steps": pages(**PK),
     "result-labels": Rule(PK, {"GET": READ, "POST": LABEL}),
     "run-export": pages(pk=1, form="csv"),
     "runs-export": pages(form="csv"),

@@ -550,6 +550,7 @@ PLAIN = (
         "Identifiers, versions, positions, difficulty",
         "*.id; *.run; *.result; *.review; *.experiment; *.a; *.b; *.version; *.dataset_version; *.number; "
         "*.against; *.schedule; GateCheck.period; GateSeries.period; GateSeries.counted; head Check; "
+        "Step.position; Step.depth; head Step; "
         "*.index; *.rescored_from; *.fresh_of; *.page; *.pages; *.examples; *.first; *.last; *.repeat; "
         "*.center; Canvas*.n_shapes; Result.n_shapes; Stratum.n_shapes; Task.n_shapes; *.difficulty; export "
         "run; export result; export position; export repeat; export n_shapes; head ID; head Line; head No.; "

@@ -53,7 +53,7 @@ def steps(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "page": page,
         "rows": [_row(step) for step in page.rows],
         "fault": found.fault(result.task, lambda call: written_call(call.get("name"), call.get("args") or {})),
-        "next_failed": found.next_failed(page.rows[-1].position if page.rows else filters.first),
+        "next_failed": found.next_failed(filters.first if "from" in request.GET else 0),
         "others": others,
         "beside": _beside(found, others, params.whole_number(request.GET, "beside")),
         "previous": previous,
@@ -85,10 +85,10 @@ def _result(run_pk: int, pk: int) -> Result:
 
 
 def _row(step: StoredStep) -> dict[str, Any]:
-    is_named = step.kind in ("tool_call", "score", "message")
+    named = {"tool_call": step.name, "score": step.name, "message": step.name.capitalize()}
     return {
         "step": step,
-        "title": (step.name if is_named else "") or KIND_LABELS[step.kind],
+        "title": named.get(step.kind) or KIND_LABELS[step.kind],
         "kind": KIND_LABELS[step.kind],
         "model": step.name if step.kind == "model_call" else "",
         "indent": min(step.depth, 4),

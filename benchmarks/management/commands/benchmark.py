@@ -35,7 +35,7 @@ from benchmarks.management.actions import (
 from benchmarks.management.experiments import ExperimentCommand
 from benchmarks.management.resources import NUMBER
 from benchmarks.management.running import RUN, RunningCommand, find_run
-from benchmarks.models import Run, RunStatus
+from benchmarks.models import Result, Run, RunStatus
 from benchmarks.page_urls import page_address
 from benchmarks.presentation.actions import done_sentence
 from benchmarks.presentation.numbers import plural
@@ -43,9 +43,12 @@ from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.comparisons import Comparisons
 from benchmarks.queries.resources.plans import Plan, Size
-from benchmarks.queries.resources.runs import RunResource
+from benchmarks.queries.resources.runs import RunResource, StepResource
+from benchmarks.queries.results import result_of_any_run
 from benchmarks.queries.runs import RunFilters, run_list, runs_named
+from benchmarks.queries.steps import Steps
 from benchmarks.queries.tables.runs import RUNS
+from benchmarks.queries.tables.steps import STEPS
 from benchmarks.queries.task_grid import MOST_RUNS
 from benchmarks.services.comparisons import read_margin
 from benchmarks.services.contamination import check_contamination
@@ -122,6 +125,24 @@ class Command(RunningCommand):
         lines += [outlook.sentence for outlook in sizing.fewer_tasks]
         lines += ["", "Estimate for a run of that size:", printing.plan_text(sizing.plan)]
         self.print_either(as_json, Size.of(sizing, reader_of()), "\n".join(lines))
+
+    @action(
+        "Print what an agent did for a result, step by step.",
+        argument("result", "RESULT", "id of the result", type=int),
+        argument("--from", "STEP", "first step, by default 1", type=int, default=1, dest="first"),
+        NUMBER,
+        JSON,
+    )
+    def steps(self, result: int, *, first: int, number: int, as_json: bool, **options: Any) -> None:
+        try:
+            steps = Steps(result_of_any_run(result))
+        except Result.DoesNotExist:
+            raise NotPossible(f"Result {result} does not exist.") from None
+        rows = list(steps.rows[max(first, 1) - 1 :][: max(number, 1)])
+        if as_json:
+            self.print_json([StepResource.of(row, reader_of()) for row in rows])
+        else:
+            self.print_table(STEPS, rows, "No steps are stored for this result.")
 
     @action("Rebuild a run's prompts and compare their hashes.", RUN, JSON)
     def verify(self, run: int, *, as_json: bool, **options: Any) -> int:

@@ -189,6 +189,40 @@ class ToolCall(TypedDict):
 
 
 @dataclass(frozen=True, kw_only=True)
+class StepResource(Resource):
+    """One thing that an agent did for a result."""
+
+    position: int
+    """From 1, in the order in which it happened"""
+    kind: Literal["message", "reasoning", "tool_call", "model_call", "state", "score", "error"]
+    name: str
+    """Of the tool, model or scorer; the role of a message"""
+    agent: str
+    """Which agent of several did it"""
+    depth: int
+    """How many agents handed the work on"""
+    failed: bool
+    text: str
+    arguments: object
+    """Of a tool call"""
+    result: object
+    """What a tool returned, a state's changes or a score's value"""
+    error: str
+    """Why a call failed"""
+    at: datetime | None
+    duration_ms: float | None
+    tokens_in: int | None
+    tokens_out: int | None
+
+    @classmethod
+    def of(cls, row: Any, reader: Reader, **given: Any) -> Self:
+        step = row.step
+        own = {"position": row.position, "failed": row.failed}
+        texts = {name: getattr(step, name) for name in ("text", "arguments", "result", "error")}
+        return super().of(row, reader, **own, **texts)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ResultResource(Resource):
     described_by: ClassVar = Result
 

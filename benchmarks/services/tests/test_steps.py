@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.test import Client
 
 from benchmarks.engine.execution import model_clients
 from benchmarks.imports.reading import zipfile
@@ -239,3 +241,16 @@ def test_what_a_system_says_that_it_did_is_stored_copied_and_pruned(bot: None) -
 
     prune_texts(timedelta(0))
     assert not StoredStep.objects.exists()
+
+
+def test_the_api_and_the_command_give_every_step_with_its_texts(client: Client, capsys: Any) -> None:
+    (imported,) = import_runs(LOGS / "inspect_agents.eval")
+    result = imported.run.results.get()
+    given = client.get(f"/api/v1/benchmarks/results/{result.pk}/steps?page_size=5&page=2").json()
+    assert (given["count"], [row["position"] for row in given["results"]]) == (12, [6, 7, 8, 9, 10])
+    assert given["results"][1]["arguments"] == {"order_id": 1042}
+    assert given["results"][1]["result"] == {"status": "paid", "total": 89.0}
+    call_command("benchmark", "steps", str(result.pk), "--from", "5", "--number", "1", "--json")
+    (printed,) = json.loads(capsys.readouterr().out)
+    assert (printed["name"], printed["failed"], printed["error"]) == ("find_order", True, "Order 7 does not exist.")
+    assert client.get("/api/v1/benchmarks/results/999999/steps").status_code == 404

@@ -60,7 +60,8 @@
     } else if (step) {
       document.querySelector(`a[rel="${step > 0 ? "next" : "prev"}"]`)?.click();
     } else if (/^[a-z]$/.test(event.key)) {
-      document.querySelector(`[data-key="${event.key}"]`)?.click();
+      const key = `[data-key="${event.key}"]`; // what the page has comes before the navigation
+      (document.querySelector(`main ${key}`) ?? document.querySelector(key))?.click();
       event.target.closest("li")?.querySelector(`[data-row-key="${event.key}"]`)?.click();
     }
   });
