@@ -4,7 +4,8 @@ Its own loopback endpoint (50 ms an answer), the real web server and worker, res
 from the accepted POST until the completed run with its summary is in the database. Beside each figure stands a bare
 aiohttp loop against the same endpoint in the same run of the benchmark. While the long run goes, a reader asks for its
 pages one after the other, and the worker's memory is read every second. ``--services`` takes PostgreSQL and Redis, as
-``CODEFORGE_TEST_POSTGRES`` and ``CODEFORGE_TEST_REDIS`` name them, instead of the embedded stack.
+``CODEFORGE_TEST_POSTGRES`` and ``CODEFORGE_TEST_REDIS`` name them, instead of the embedded stack. ``--limit`` sets a
+limit in flight, which workers with Redis share.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def main() -> None:
     parser.add_argument("--long", type=int, default=0, help="also one run of this number of tasks, at 128 in flight")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--services", action="store_true", help="on PostgreSQL and Redis")
+    parser.add_argument("--limit", type=int, help="the provider's max_in_flight")
     arguments = parser.parse_args()
     print("| in flight | tasks | ideal s | bare aiohttp s | run s | × ideal | results/s | worker MB |")
     print("|---:|---:|---:|---:|---:|---:|---:|---:|")
@@ -45,6 +47,8 @@ def main() -> None:
         environment(arguments.services) as extra,
         installed(url, extra) as stack,
     ):
+        if arguments.limit:
+            set_limit(stack, arguments.limit)
         stack.write_sums("bench", arguments.tasks)
         if arguments.long:
             make = f"from benchmarks.tests.factories import make_dataset; make_dataset({arguments.long}, slug='long')"
@@ -57,7 +61,7 @@ def main() -> None:
             watch = Watch(stack, worker.pid)
             with watch:
                 report(stack, url, worker.pid, dataset="long", tasks=arguments.long, concurrency=128)
-        for concurrency in (32, 128):
+        for concurrency in (32, 64, 128):
             for _ in range(arguments.rounds):
                 report(stack, url, worker.pid, dataset="bench", tasks=arguments.tasks, concurrency=concurrency)
     if arguments.long:
@@ -73,6 +77,15 @@ def environment(services_wanted: bool) -> Iterator[dict[str, str]]:
 
     with services.postgres_database() as database:
         yield {"DATABASE_URL": database, "REDIS_URL": services.redis_url()}
+
+
+def set_limit(stack: Stack, limit: int) -> None:
+    path = stack.state / "codeforge.yaml"
+    written = path.read_text()
+    limited = written.replace("  loop: {", f"  loop: {{limits: {{max_in_flight: {limit}}}, ", 1)
+    if limited == written:
+        raise RuntimeError(f"no provider loop in {path}")
+    path.write_text(limited)
 
 
 class Watch:

@@ -125,8 +125,46 @@ async def test_a_cancelled_wait_holds_no_lease(redis: Redis, model: str) -> None
         await asyncio.wait_for(slots.take(), 0.02)
     assert slot is not None
     await slots.give_back(slot)
-    assert await redis.zcard(f"codeforge:slots:{model}") == 0
     await slots.close()
+    assert await redis.zcard(f"codeforge:slots:{model}") == 0
+
+
+async def test_many_short_requests_of_a_worker_ask_redis_for_few_slots(redis: Redis, model: str) -> None:
+    slots = RedisSlots(redis, model, 4, reused_seconds=60)
+    names = set()
+    for _ in range(100):
+        slot = await slots.take()
+        assert slot is not None
+        names.add(slot)
+        await slots.give_back(slot)
+    assert len(names) == 1
+    await slots.close()
+
+
+async def test_a_busy_worker_leaves_slots_to_another(workers: tuple[Gates, Gates], model: str) -> None:
+    served, ends = [0, 0], asyncio.get_running_loop().time() + 2.0
+
+    async def visit(number: int, gate: Gate) -> None:
+        while asyncio.get_running_loop().time() < ends:
+            ticket = await gate.enter()
+            await asyncio.sleep(0.005)
+            served[number] += 1
+            await gate.leave(ticket)
+
+    gates = [worker.of("p", model, Limits(max_in_flight=4)) for worker in workers]
+    await asyncio.gather(*(visit(number, gate) for number, gate in enumerate(gates) for _ in range(6)))
+    assert min(served) > 0.2 * sum(served)
+
+
+async def test_an_idle_worker_returns_its_slots(redis: Redis, model: str) -> None:
+    slots = RedisSlots(redis, model, 1)
+    slot = await slots.take()
+    assert slot is not None
+    await slots.give_back(slot)
+    other = RedisSlots(redis, model, 1, poll_seconds=0.005)
+    assert await asyncio.wait_for(other.take(), 1)
+    await slots.close()
+    await other.close()
 
 
 async def test_a_429_at_one_worker_slows_the_other_down(workers: tuple[Gates, Gates], model: str) -> None:
