@@ -19,7 +19,9 @@ from django.urls import Resolver404, resolve, reverse
 
 from benchmarks.admin.tests.test_roles import one_of_each
 from benchmarks.engine.configured import sealed_parts
+from benchmarks.engine.execution.step_store import write_steps
 from benchmarks.models import EnteredSystem, Experiment, Run, RunKind, Task, WebhookDelivery
+from benchmarks.providers.steps import Step
 from benchmarks.services.access import assign_group
 from benchmarks.services.preferences import start_preference
 from benchmarks.services.reviews.queues import create_review, start_labeling
@@ -79,6 +81,7 @@ def clients(settings: Any) -> dict[str, Client]:
     run.experiment = Experiment.objects.create(name="Prompts", request={**request, "variants": [{"name": "plain"}]})
     run.variant = "plain"
     run.save()
+    write_steps((result.pk, [Step(kind="error", text="<b>" * 500)]) for result in run.results.all())
     # With a second run there are comparisons and charts.
     shared = {"metrics": run.metrics, "experiment": run.experiment, "variant": "plain"}
     make_scored_run(run.dataset, model="loop/other", **shared)
