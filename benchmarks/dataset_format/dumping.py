@@ -42,7 +42,8 @@ def content_hash(spec: DatasetSpec) -> str:
 def task_hash(task: TaskSpec, dataset: DatasetSpec) -> str:
     """SHA-256 (hex) of what is asked and expected, with the dataset's tools, tool results, world and named rubric.
 
-    Name, difficulty, split, weight, tags and metadata do not change it: results stay comparable when they are edited.
+    Name, difficulty, split, cluster, weight, tags and metadata do not change it: results stay comparable when they are
+    edited.
     """
     content = {name: value for name, value in as_mapping(task).items() if name not in TaskSpec.describing}
     content["tools"] = list(task.tools or dataset.tools)

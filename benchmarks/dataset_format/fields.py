@@ -144,6 +144,13 @@ def _split_name(name: str) -> str:
     return name
 
 
+def _cluster_name(name: str) -> str:
+    if not re.fullmatch(CLUSTER_NAME, name):
+        expected = f"1 to {limits.MAX_CLUSTER} letters, digits, . _ or -, not digits alone"
+        raise Invalid(Fault((), f"is not a cluster's name: use {expected}"))
+    return name
+
+
 def _python(text: str) -> str:
     try:
         with warnings.catch_warnings():
@@ -275,6 +282,14 @@ SplitName = Annotated[
     AfterValidator(_split_name),
     WithJsonSchema({"type": "string", "pattern": f"^{SPLIT_NAME}$"}),
     text("a split's name"),
+]
+# Not digits alone: a task without a cluster is one of its own, which is named by a number.
+CLUSTER_NAME = rf"(?=.*[^0-9])[A-Za-z0-9._-]{{1,{limits.MAX_CLUSTER}}}"
+ClusterName = Annotated[
+    str,
+    AfterValidator(_cluster_name),
+    WithJsonSchema({"type": "string", "pattern": f"^{CLUSTER_NAME}$"}),
+    text("a cluster's name"),
 ]
 ToolName = Annotated[str, Field(pattern=TOOL_NAME), text("a tool's name")]
 MetricName = Annotated[

@@ -36,6 +36,8 @@ MAX_SPLITS = 20
 """Splits of one dataset."""
 MAX_SPLIT = 40
 """Characters of a split's name, which is the width of its database column."""
+MAX_CLUSTER = 32
+"""Characters of a cluster's name, which is the width of its database column."""
 MIN_WEIGHT, MAX_WEIGHT = 0.001, 1_000
 """Of one task."""
 MAX_NAME = 200

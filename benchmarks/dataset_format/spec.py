@@ -27,6 +27,7 @@ from benchmarks.dataset_format.fields import (
     SPLIT,
     TAGS,
     Answers,
+    ClusterName,
     Expects,
     MetricName,
     Name,
@@ -80,6 +81,7 @@ class TaskSpec(Record):
         "expected_output": ("answer", "output", "expected", "reference", "target", "solution", "ground_truth"),
         "difficulty": ("level",),
         "split": ("subset", "fold", "partition"),
+        "cluster": ("passage_id", "template", "document"),
         "weight": ("points", "importance"),
         "tags": ("labels", "categories"),
         "metadata": ("meta", "extra"),
@@ -92,7 +94,7 @@ class TaskSpec(Record):
         "choices": ("options",),
         "pattern": ("regex",),
     }
-    describing: ClassVar = frozenset({"name", "difficulty", "split", "weight", "tags", "metadata"})
+    describing: ClassVar = frozenset({"name", "difficulty", "split", "cluster", "weight", "tags", "metadata"})
     """Keys that say what a task is about, and change neither what is asked nor what is expected"""
 
     id: Name
@@ -117,6 +119,8 @@ class TaskSpec(Record):
     """How hard the task is, for breakdowns"""
     split: SplitName = ""
     """Part of the dataset that the task belongs to, such as `train` or `test`; a run may ask one split only"""
+    cluster: ClusterName = ""
+    """Name that tasks share which use one text, template or document: their answers count as one sample, not several"""
     weight: Weight = 1.0
     """Weight of the task in the weighted mean of a run, from 0.001 to 1,000"""
     tags: Annotated[

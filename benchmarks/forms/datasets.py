@@ -141,6 +141,7 @@ class TaskForm(EditForm):
     user = JsonField(rows=4, help_text=_help(TaskSpec, "user"))
     expected_output = TextField(rows=4, help_text="Reference answer. Leave empty if only tool calls are scored")
     split = TextField(optional=True, help_text=_help(TaskSpec, "split"))
+    cluster = TextField(optional=True, help_text=_help(TaskSpec, "cluster"))
     tags = TextListField("tag", help_text=_help(TaskSpec, "tags"))
     metadata = JsonField(rows=3, help_text=_help(TaskSpec, "metadata"))
     other_answers = TextListField("answer", help_text="Texts that are accepted as well; the best match counts")
@@ -181,7 +182,7 @@ class TaskForm(EditForm):
             },
         ),
         ("Conversation", {"fields": ("messages", "turns", "user")}),
-        ("Breakdowns", {"fields": ("split", "tags", "metadata")}),
+        ("Breakdowns", {"fields": ("split", "cluster", "tags", "metadata")}),
         ("Context", {"fields": ("context",)}),
         ("Tools", {"fields": ("expected_tools", "tools", "tool_results", "world", "final_state")}),
         (

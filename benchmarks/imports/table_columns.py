@@ -46,6 +46,7 @@ FIELDS: dict[str, Use] = {
     "image": Use("Picture", "a picture after the input: a path, a URL, a data: URL or its bytes", many=True),
     "difficulty": Use("Difficulty", f"one of {', '.join(DIFFICULTIES)}"),
     "split": Use("Split", "the part of the dataset"),
+    "cluster": Use("Cluster", "what tasks share, such as the id of their passage"),
     "tag": Use("Tag", "a tag, or a list of tags", many=True),
     "metadata": Use("Metadata", "a property for breakdowns and filters", many=True),
     UNUSED: Use("Not used", "left out", many=True),
@@ -67,6 +68,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "messages": ("messages", "conversation", "conversations", "chat"),
     "difficulty": ("difficulty", "level"),
     "split": ("split", "subset", "fold"),
+    "cluster": ("cluster", "passage_id", "document_id", "doc_id", "article_id", "story_id", "template", "template_id"),
     "tag": ("tags", "labels", "categories", "keywords", "topics"),
 }
 """Field → names of columns for it, the most certain first."""
@@ -278,6 +280,7 @@ class _Guess:
         fits = {
             "difficulty": all(isinstance(each, str) and each.strip().lower() in DIFFICULTIES for each in values),
             "split": _are_splits(values),
+            "cluster": all(isinstance(each, str | int) for each in values),
             "tag": not any(map(tag_fault, values)),
         }
         taken = {field for field in fits if not FIELDS[field].many and self._has(field)}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import random
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from benchmarks.dataset_format import limits
+from benchmarks.dataset_format.fields import CLUSTER_NAME
 from benchmarks.dataset_format.limits import MAX_ANSWERS
 from benchmarks.dataset_format.problems import Fault, Problem, format_path, quoted
 from benchmarks.dataset_format.spec import DatasetSpec
@@ -187,12 +190,19 @@ def _add_pictures(task: dict[str, Any], urls: Sequence[str]) -> None:
     task["messages"] = [*before, {**last, "content": [*parts, *images]}]
 
 
+def _cluster(text: str) -> str:
+    """A text as the name of a cluster: as it is, if it can be one."""
+    return text if re.fullmatch(CLUSTER_NAME, text) else f"c-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
 def _labels(cells: Mapping[str, object], columns: Columns) -> dict[str, Any]:
-    """What the task is about: difficulty, split, tags and metadata."""
+    """What the task is about: difficulty, split, cluster, tags and metadata."""
     labels: dict[str, Any] = {}
     for name in ("difficulty", "split"):
         if text := _text(cells, columns.first(name)).strip():
             labels[name] = text.lower() if name == "difficulty" else text
+    if shared := _text(cells, columns.first("cluster")).strip():
+        labels["cluster"] = _cluster(shared)
     metadata, tags = {}, []
     for name in columns.of("metadata"):
         value = plain(cells.get(name))

@@ -83,7 +83,7 @@ class DatasetVersion(models.Model):
     )
     facets = models.JSONField(
         default=dict,
-        help_text="Number of tasks by difficulty, task class, split, label, needed field and simulated user; weights",
+        help_text="Tasks by difficulty, task class, split, label, needed field and simulated user; weights, clusters",
     )
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL)
@@ -165,7 +165,9 @@ class Task(models.Model):
     group = models.CharField(max_length=64, blank=True, help_text="The canvas task class")
     n_shapes = models.PositiveSmallIntegerField(null=True, blank=True)
     cluster = models.CharField(
-        max_length=32, blank=True, help_text="Shared by the tasks of one canvas, which are one cluster"
+        max_length=32,
+        blank=True,
+        help_text="Shared by the tasks of one canvas, text or template, which are one cluster",
     )
     question = models.ForeignKey(Question, null=True, blank=True, on_delete=models.CASCADE, related_name="tasks")
     known_answer = models.JSONField(

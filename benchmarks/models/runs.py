@@ -164,6 +164,11 @@ class Run(RunRequest, RunLineage, RunProgress, RunNumbers):
         return bool(self.representation) or self.is_replay
 
     @property
+    def has_clusters(self) -> bool:
+        """Whether results share a canvas, a cluster of tasks or, with repeats, a task."""
+        return self.repeats > 1 or self.has_canvases or "clusters" in self.dataset_version.facets
+
+    @property
     def all_metrics(self) -> list[str]:
         """The headline, and then the metrics that it does not name."""
         return list(dict.fromkeys((self.headline, *self.metrics)))

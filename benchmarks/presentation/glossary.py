@@ -128,8 +128,8 @@ GLOSSARY = {
     ),
     "cluster": Entry(
         "Cluster",
-        "Tasks that belong together, such as questions about one canvas; their answers are alike, so intervals and "
-        "tests count clusters rather than answers.",
+        "Tasks that belong together, such as questions about one canvas or text; their answers are alike, so intervals "
+        "and tests count clusters rather than answers.",
     ),
     "kappa": Entry(
         "Cohen's κ",

@@ -114,6 +114,25 @@ def sample(metric: MetricNumbers, *, live: bool) -> str:
     return f"{words}; not scored: {', '.join(missing)}" if missing else words
 
 
+def interval_covers(sample: str, *, repeats: int, judged: bool) -> str:
+    """What the interval of a run's score contains and what it does not; ``sample`` is what was drawn, such as tasks."""
+    inside = f"the choice of {sample}"
+    missing = ["other prompts"]
+    if repeats > 1:
+        inside += " and repeats"
+    else:
+        missing.append("repeats")
+    missing += ["the judge's own errors"] if judged else []
+    return f"The interval covers {inside}, not {' or '.join(missing)}."
+
+
+def sample_words(n_clusters: int | None, *, canvases: bool, clusters: bool) -> str:
+    """What the sample of a run consists of: tasks, or what several tasks share."""
+    if n_clusters is None or not (canvases or clusters):
+        return "tasks"
+    return plural(n_clusters, "canvas") if canvases else f"tasks in {plural(n_clusters, 'cluster')}"
+
+
 def readable(metric: MetricNumbers, written: Callable[[float], str] = score) -> str:
     """The mean over answers without a fault: ``1.000 · 160 of 960 (16.7%)``; empty if there is no fault."""
     return mean_of(metric.readable.mean, metric.readable.n, metric.n, written) if faults(metric) else ""

@@ -442,7 +442,7 @@ def _store_results(
                 task=task,
                 position=position,
                 difficulty=task.difficulty,
-                cluster=str(task.pk),
+                cluster=task.cluster or str(task.pk),
                 attempts=0 if result.cancelled else result.attempts,
                 judge_cost_usd=_total(spent.cost_usd for spent in result.judging.values()),
                 **{name: getattr(result, name) for name in _AS_STORED},

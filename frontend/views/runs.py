@@ -32,6 +32,7 @@ from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs import control as services
 from benchmarks.services.runs.control import edit_run
 from benchmarks.services.runs.exports import forms_here
+from benchmarks.summary import MetricNumbers
 from frontend import params
 from frontend.chips import chips
 from frontend.judges import judge_reliability, panel_rows
@@ -284,6 +285,12 @@ def _result_rows(run: Run, page: ResultPage) -> list[tuple[Result, list[Score | 
     return [(result, [page.scores.get(result.pk, {}).get(name) for name in names]) for result in page.rows]
 
 
+def _interval_covers(run: Run, numbers: MetricNumbers) -> str:
+    clusters = "clusters" in run.dataset_version.facets
+    sample = sentences.sample_words(numbers.n_clusters, canvases=bool(run.representation), clusters=clusters)
+    return sentences.interval_covers(sample, repeats=run.repeats, judged=bool(run.judge_model))
+
+
 def _status(run: Run) -> dict[str, Any]:
     metrics, outcomes = metric_rows(run), outcome_counts(run)
     table = table_of(run) if run.status in COMPLETED else NO_TABLE
@@ -297,6 +304,7 @@ def _status(run: Run) -> dict[str, Any]:
         "metrics": metrics,
         "columns": [row for row in metrics if row.name in run.metrics],
         "headline": metrics[0],
+        "covers": _interval_covers(run, numbers) if numbers.low is not None else "",
         "numbers": numbers,
         "guess": run.guess_of(run.headline),
         "comparable": [each for at, each in enumerate(comparable) if at < COMPARED or each.run.pk == run.pk],

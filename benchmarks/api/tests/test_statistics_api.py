@@ -26,7 +26,7 @@ from tests.loopback.faults import FAULTS, Fault
 from tests.loopback.replies import Asked
 from tests.loopback.server import LoopbackServer
 from tests.support.canvas_sets import make_canvas_set
-from tests.support.factories import make_dataset, make_run
+from tests.support.factories import make_dataset, make_run, make_task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Endpoint = Callable[..., LoopbackServer]
@@ -143,6 +143,16 @@ def test_only_tasks_of_identical_content_are_compared(endpoint: Endpoint) -> Non
     b = finished(make_dataset(25, slug="twenty-five"), model="loop/poor")
     one = APIClient().get(f"/api/v1/benchmarks/compare?runs={a.pk},{b.pk}").json()["comparisons"][0]
     assert (one["n_shared"], one["n_only_a"], one["n_only_b"]) == (25, 15, 0)
+
+
+def test_tasks_of_one_cluster_are_compared_together(endpoint: Endpoint) -> None:
+    endpoint(scripted)
+    dataset = make_dataset([make_task(number, cluster=f"text-{number % 8}") for number in range(1, 41)])
+    a, b = (finished(dataset, model=f"loop/{name}") for name in ("good", "poor"))
+    one = APIClient().get(f"/api/v1/benchmarks/compare?runs={a.pk},{b.pk}").json()["comparisons"][0]
+    assert (one["n_shared"], one["n_clusters"]) == (39, 8), "one answer is lost"
+    numbers = APIClient().get(f"/api/v1/benchmarks/runs/{a.pk}/statistics").json()["metrics"]["exact_match"]
+    assert (numbers["n"], numbers["n_clusters"]) == (40, 8)
 
 
 def test_results_on_one_canvas_are_compared_together(endpoint: Endpoint) -> None:

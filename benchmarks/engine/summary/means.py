@@ -48,8 +48,11 @@ CANVAS_COUNTS: tuple[tuple[Facets, tuple[Facets, ...]], ...] = (
 )
 """Facets by which clusters are counted, and the facets whose means use these counts. A canvas has one number of shapes,
 so the counts by it also add up to those of the whole run."""
-TASK_COUNTS: tuple[tuple[Facets, tuple[Facets, ...]], ...] = ((("difficulty",), (WHOLE, ("difficulty",))),)
-"""The same outside canvas sets, where a cluster is a task."""
+TASK_COUNTS: tuple[tuple[Facets, tuple[Facets, ...]], ...] = (
+    (WHOLE, (WHOLE,)),
+    (("difficulty",), (("difficulty",),)),
+)
+"""The same outside canvas sets, where a cluster is a task, or several of any difficulty."""
 
 
 def means_of(run: Run, cells: Mapping[Cell, Sums]) -> Means:
@@ -60,17 +63,12 @@ def means_of(run: Run, cells: Mapping[Cell, Sums]) -> Means:
         for (metric, level), group in added(cells, partial(_level, facets)).items()
         if metric in run.all_metrics
     }
-    if not has_clusters(run):
+    if not run.has_clusters:
         return {key: Mean(interval_of(key[0], group), group) for key, group in sums.items()}
     spreads = {key: ClusteredSpread(group.n, group.mean) for key, group in sums.items() if group.n}
     for metric in run.all_metrics:
         _add_clusters(run, metric, spreads)
     return {key: Mean(interval_of(key[0], group, spreads.get(key, ())), group) for key, group in sums.items()}
-
-
-def has_clusters(run: Run) -> bool:
-    """Whether results of the run share canvases or, with repeats, tasks."""
-    return run.repeats > 1 or run.has_canvases
 
 
 def _level(facets: Facets, cell: Cell) -> tuple[str, Level] | None:

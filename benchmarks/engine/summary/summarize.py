@@ -357,7 +357,7 @@ def _expected_tasks(run: Run, metric: str) -> int:
 
 
 def _tallies(run: Run, metric: Metric) -> Iterator[tuple[Tally, int]]:
-    """The tally of each canvas; outside canvas sets each task is a cluster of its own."""
+    """The tally of each canvas, or other cluster of tasks; without any, each task is one of its own."""
     scores, at = scored_rows(run, metric.name)
     right = Q(outcome=Outcome.CORRECT) if is_deciding(metric.name) else Q(value__gte=metric.passes_at)
     tasks = (
@@ -366,7 +366,7 @@ def _tallies(run: Run, metric: Metric) -> Iterator[tuple[Tally, int]]:
         .annotate(n=Count("pk"), right=Count("pk", filter=right))
     )
     rows = tasks.iterator(chunk_size=FETCHED)
-    if not run.has_canvases:
+    if not (run.has_canvases or "clusters" in run.dataset_version.facets):
         yield from (({counts: 1}, number) for counts, number in Counter(row[2:] for row in rows).items())
         return
     for _, of_canvas in groupby(rows, key=itemgetter(0)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import reduce
 from operator import add
@@ -327,7 +327,8 @@ def test_the_judge_spread_is_that_over_identical_answers() -> None:
 def test_a_live_summary_leaves_out_expensive_parts(canvases: Dataset) -> None:
     run = scored_run(canvases, ["task_score"])
     live, final = summarize(run, live=True)[0], summarize(run)[0]
-    assert set(final) - set(live) == {"canvases", "chance", "thresholds", "reliability", "response_models"}
+    at_end = {"canvases", "chance", "fault_rates", "thresholds", "reliability", "response_models"}
+    assert set(final) - set(live) == at_end
     assert all(final[name] == live[name] for name in live)
 
 
@@ -381,3 +382,36 @@ def test_shares_of_faults_have_the_intervals_of_their_answers(repeats: int) -> N
         assert (rate["mean"], rate["n"]) == (pytest.approx(expected.mean), len(answers))
         assert (rate["low"], rate["high"]) == pytest.approx((expected.low, expected.high))
         assert rate["n_expected"] == run.total
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_tasks_that_share_a_text_are_one_cluster(repeats: int) -> None:
+    """Of any difficulty; a task without a cluster is one of its own."""
+    texts = ["harbour", "market", ""]
+    tasks = [
+        make_task(
+            number,
+            cluster=texts[number % 3] and f"{texts[number % 3]}-{number // 6}",
+            difficulty=("easy", "hard")[number % 2],
+            tags=("signals",) if number % 4 else (),
+        )
+        for number in range(1, 41)
+    ]
+    run = scored_run(make_dataset(tasks), ["exact_match"], repeats=repeats)
+    clusters = {task.pk: task.cluster or task.pk for task in Task.objects.all()}
+    rows = [
+        (score.value, score.result.task)
+        for score in run.scores.filter(value__isnull=False).select_related("result__task")
+    ]
+    summary, breakdown = summarize(run)
+
+    def expected(chosen: Callable[[Task], bool]) -> Interval:
+        values = [(value, clusters[task.pk]) for value, task in rows if chosen(task)]
+        return mean_interval([value for value, _ in values], [cluster for _, cluster in values])
+
+    assert_same(summary["metrics"]["exact_match"], expected(lambda task: True))
+    assert summary["metrics"]["exact_match"]["n_clusters"] == len({clusters[task.pk] for _, task in rows})
+    hard = breakdown["difficulty"]["hard"]["exact_match"]
+    assert_same(hard, expected(lambda task: task.difficulty == "hard"))
+    tagged = breakdown["tags"]["signals"]["exact_match"]
+    assert_same(tagged, expected(lambda task: "tags: signals" in (task.labels or ())))

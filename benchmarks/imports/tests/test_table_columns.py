@@ -6,12 +6,14 @@ import base64
 import csv
 import io
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.dataset_format.fields import CLUSTER_NAME
 from benchmarks.exports import parquet_file
 from benchmarks.imports.pictures import Pictures
 from benchmarks.imports.runs import ImportProblem
@@ -46,6 +48,16 @@ def test_columns_that_neither_ask_nor_answer_become_labels() -> None:
     made = task(read([{**row, "tags": ["x", "y"]}]))
     assert (made.metadata, made.tags) == ({"subject": "law", "year": 2020}, ("x", "y"))
     assert (made.difficulty, made.split) == ("hard", "test")
+
+
+def test_rows_with_one_passage_are_a_cluster_whatever_its_id() -> None:
+    rows = [{"question": "?", "answer": "1", "passage_id": of} for of in ("p-7", "12", "Harbours, 3rd edition", "")]
+    report = read(rows)
+    names = [task(report, place).cluster for place in range(4)]
+    assert names[0] == "p-7"
+    assert names[3] == ""
+    assert len(set(names)) == 4
+    assert all(re.fullmatch(CLUSTER_NAME, name) for name in names[:3]), "digits alone would be the number of a task"
 
 
 def test_a_level_that_is_no_difficulty_is_metadata() -> None:

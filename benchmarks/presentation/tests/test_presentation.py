@@ -267,3 +267,16 @@ def test_the_canvases_of_a_run_are_named_by_their_numbers() -> None:
     adaptive = [*even[:2], Canvases(5, 44, 0, 43)]
     assert sentences.canvases(adaptive) == "84 canvases: 0 to 19 with 3 to 4 shapes; 0 to 43 with 5 shapes"
     assert sentences.canvases([]) == ""
+
+
+def test_a_score_says_what_its_interval_covers():
+    assert sentences.interval_covers("tasks", repeats=1, judged=False) == (
+        "The interval covers the choice of tasks, not other prompts or repeats."
+    )
+    shared = sentences.sample_words(12, canvases=False, clusters=True)
+    assert sentences.interval_covers(shared, repeats=3, judged=True) == (
+        "The interval covers the choice of tasks in 12 clusters and repeats, "
+        "not other prompts or the judge's own errors."
+    )
+    assert sentences.sample_words(4, canvases=True, clusters=False) == "4 canvases"
+    assert sentences.sample_words(9, canvases=False, clusters=False) == "tasks"

@@ -123,12 +123,14 @@ def _facets(spec: DatasetSpec) -> dict[str, object]:
     splits = Counter(task.split for task in spec.tasks if task.split)
     simulated = sum(bool(task.user) for task in spec.tasks)
     labels = _label_facets(spec)
+    clusters = len({task.cluster for task in spec.tasks} - {""})
     weights = {task.weight for task in spec.tasks}
     return {
         "difficulty": dict(Counter(task.difficulty for task in spec.tasks)),
         "fields": {name: present[name] for name in EXPECTING if present[name]},
         **({"simulated_users": simulated} if simulated else {}),
         **({"split": dict(splits)} if splits else {}),
+        **({"clusters": clusters} if clusters else {}),
         **({"weights": [min(weights), max(weights)]} if len(weights) > 1 else {}),
         **({"labels": labels} if labels else {}),
         **({"generator": asdict(spec.generator)} if spec.generator else {}),

@@ -107,7 +107,7 @@ def size_run(data: Any) -> Sizing:
     request = validated(run)
     named = list(tasks_of(request).values_list("cluster", flat=True))
     n_tasks = len(named)
-    clusters = len(set(named)) if all(named) else n_tasks
+    clusters = len(set(named) - {""}) + named.count("")
     pilot = latest_pilot(request["dataset"], request["model"], request["metrics"][0]) if discordance is None else None
     if pilot is not None:
         # A run cannot gain more tasks than change, so the discordance is at least the difference.
@@ -209,7 +209,7 @@ def _scores(run: Run, metric: str) -> dict[str, float]:
 def _needed(difference: float, design: PairedDesign, size: SampleSize, *, is_same: bool) -> str:
     tasks = plural(size.tasks, "task")
     if design.tasks_per_cluster > 1:
-        tasks += f" on {plural(size.clusters, 'canvas')}"
+        tasks += f" in {plural(size.clusters, 'cluster')}"
     goal = f"show that two equal runs are the same within {points(difference)} points"
     if not is_same:
         goal = f"detect a difference of {points(difference)} points"
@@ -227,5 +227,5 @@ def _assumption(design: PairedDesign, pilot: Pilot | None, *, is_default: bool) 
     elif is_default:
         words += " by default, because no two models have run on this dataset"
     if design.tasks_per_cluster > 1:
-        words += f"; {design.tasks_per_cluster:.3g} questions per canvas, correlation {design.cluster_correlation:g}"
+        words += f"; {design.tasks_per_cluster:.3g} tasks in a cluster, correlation {design.cluster_correlation:g}"
     return f"{words}."

@@ -125,7 +125,7 @@ def test_questions_of_one_canvas_are_sized_as_a_cluster() -> None:
     sized = size_run({"dataset": canvas_set.slug, "model": MODEL, "to_see": 10, "correlation": 0.5})
     assert sized.design.tasks_per_cluster == pytest.approx(canvas_set.dataset.current_version.task_count / 4)
     assert sized.size.tasks > tasks_needed(0.1, PairedDesign()).tasks
-    assert "canvases" in sized.needed
+    assert "clusters" in sized.needed
 
 
 def test_a_limit_on_the_tasks_is_heeded() -> None:

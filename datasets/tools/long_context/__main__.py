@@ -31,7 +31,7 @@ def lines(documents: list[Document]) -> Iterator[str]:
     yield HEAD
     for document in documents:
         for number, question in enumerate(document.questions):
-            yield from _task(question)
+            yield from _task(question, document)
             if number:
                 yield f"    context: *{document.key}"
             else:
@@ -41,10 +41,11 @@ def lines(documents: list[Document]) -> Iterator[str]:
                     yield from (f"        {line}" for line in chapter.splitlines())
 
 
-def _task(question: Question) -> Iterator[str]:
+def _task(question: Question, document: Document) -> Iterator[str]:
     yield f"  - id: {question.id}"
     yield f"    name: {question.name}"
     yield f"    difficulty: {question.difficulty}"
+    yield f"    cluster: {document.key}"
     yield "    input: |"
     yield f"      {question.text}"
     yield ""
