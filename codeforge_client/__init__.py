@@ -8,6 +8,6 @@ run.wait()
 run.frame()  # results as a DataFrame, if pandas or polars is installed
 """
 
-from codeforge_client.client import ApiError, Client, Experiment, NotCompleted, Run, data_frame
+from codeforge_client.client import ApiError, Client, Experiment, NotCompleted, Run, System, data_frame
 
-__all__ = ["ApiError", "Client", "Experiment", "NotCompleted", "Run", "data_frame"]
+__all__ = ["ApiError", "Client", "Experiment", "NotCompleted", "Run", "System", "data_frame"]

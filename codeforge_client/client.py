@@ -6,6 +6,7 @@ the API refuses what it does not have.
 
 from __future__ import annotations
 
+import functools
 import http.client
 import json
 import os
@@ -15,7 +16,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import IO, Any
 
@@ -48,6 +49,22 @@ class ApiError(Exception):
 
 class NotCompleted(Exception):
     """A run or experiment stopped without completing: it failed, was canceled, or paused."""
+
+
+class System:
+    """A function that answers tasks, called as before, and its evaluation."""
+
+    def __init__(self, client: Client, function: Answering, model: str, options: Mapping[str, Any]) -> None:
+        self._client, self._function = client, function
+        self._options = {"model": model, **options}
+        functools.update_wrapper(self, function)
+
+    def __call__(self, task: dict[str, Any]) -> Any:
+        return self._function(task)
+
+    def evaluate(self, dataset: str, **options: Any) -> Run:
+        """``Client.evaluate`` of this function; ``options`` come before those of the decorator."""
+        return self._client.evaluate(self._function, dataset, **{**self._options, **options})
 
 
 class Client:
@@ -155,6 +172,13 @@ class Client:
             pushed = {"run": self.request("POST", f"{path}/close", end, repeatable=True)["id"]}
         run = self.run(pushed["run"])
         return run.scored_again([*metrics, *judged]) if judged else run
+
+    def system(self, model: str, **options: Any) -> Callable[[Answering], System]:
+        """Decorate the function of a system, named ``model``, which can then ``evaluate`` itself.
+
+        ``options`` are those of ``evaluate``, for all evaluations.
+        """
+        return lambda function: System(self, function, model, options)
 
     def run(self, run_id: int) -> Run:
         return Run(self, run_id, self.request("GET", f"/runs/{run_id}"))

@@ -170,6 +170,23 @@ def test_an_evaluation_that_was_interrupted_asks_only_what_is_missing(client: Cl
 
 
 @pytest.mark.slow
+def test_a_decorated_function_is_called_as_before_and_evaluates_itself(client: Client, stack: Stack) -> None:
+    (stack.state / "datasets" / "letters.yaml").write_text(json.dumps(LETTERS))
+    stack.manage("datasets", "sync")
+
+    @client.system("bot", metrics=["exact_match"])
+    def shouts(task: dict[str, Any]) -> str:
+        """Says it louder."""
+        return str(task["input"]).upper()
+
+    assert shouts({"input": "a"}) == "A"
+    assert (shouts.__name__, shouts.__doc__) == ("shouts", "Says it louder.")
+    run = shouts.evaluate("letters")
+    assert run.summary["exact_match"]["mean"] == 1.0
+    assert shouts.evaluate("letters", model="other").fields["model"].endswith("other")
+
+
+@pytest.mark.slow
 def test_a_push_that_names_an_impossible_call_is_refused(client: Client) -> None:
     with pytest.raises(ApiError) as refused:
         client.push("bot", [{"input": "x", "answer": "y", "tool_calls": [{"args": 1}]}], dataset_name="Calls")
