@@ -85,6 +85,7 @@ class CalibrationViewSet(JudgingViewSet):
         return created(request, f"calibrations/{run.pk}", CalibrationResource, run)
 
 
+NO_RUNS = OpenApiResponse(description="The experiment or one of the runs does not exist")
 NO_REVIEW = OpenApiResponse(description="No random review was drawn from answers that this judge has scored")
 
 
@@ -119,7 +120,10 @@ class CorrectedQuery(serializers.Serializer[Any]):
 class CorrectedRanksView(APIView):
     """Runs ranked by a judge's means after correction by people's labels."""
 
-    @extend_schema(parameters=[CorrectedQuery], responses={200: serializer_of(CorrectedRankResource)(many=True)})
+    @extend_schema(
+        parameters=[CorrectedQuery],
+        responses={200: serializer_of(CorrectedRankResource)(many=True), 404: NO_RUNS},
+    )
     def get(self, request: Request) -> Response:
         """Those with too few labels come last, with the reason. Runs are on one version of one dataset."""
         query = CorrectedQuery(data=request.query_params)

@@ -146,7 +146,8 @@ class _Process:
         self._waiting[number] = answer
         assert self.child.stdin is not None, "it was started with pipes"
         try:
-            with contextlib.suppress(ConnectionError):  # it has ended: the reader says why
+            # It has ended, of which uvloop says ``RuntimeError``: the reader says why.
+            with contextlib.suppress(ConnectionError, RuntimeError):
                 self.child.stdin.write(orjson.dumps({"request": number, **task}) + b"\n")
                 await self.child.stdin.drain()
                 if not self.program.reuse:
