@@ -7,8 +7,8 @@ a metric or a canvas task class, to answers, and an answer to replies. `none` is
 gives none, several, or says that it has none. Where an answer is a sentence about the task ("The capital of France is
 Paris"), the question is given, because a person reads it with the question.
 
-`unseen.yaml` is apart: its replies were labeled right or wrong before the rules were read, and no rule is
-written from them.
+`formerly_unseen.yaml` and `unseen.yaml` are apart: their replies were labeled right or wrong before the rules were read.
+No rule is written from `unseen.yaml`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from tasks_app.tasks.answers import Verdict, judge_phrase
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
 PARTS = ("plain", "small_model", "adversarial", "development")
+UNSEEN = "unseen"
+LABELED = ("formerly_unseen", UNSEEN)
 CHOICES = ("London", "Paris", "Rome", "New York")
 NO_ANSWER = "none"
 
@@ -46,7 +48,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class UnseenReply:
+class LabeledReply:
     reader: str
     kind: str
     question: str
@@ -62,17 +64,18 @@ def corpus() -> tuple[Row, ...]:
 
 
 @cache
-def unseen() -> tuple[UnseenReply, ...]:
+def labeled(part: str) -> tuple[LabeledReply, ...]:
+    """The replies of one of ``LABELED``."""
     return tuple(
-        UnseenReply(reader, item["kind"], item["question"], item["expected"], reply, label == "right")
-        for reader, items in _content("unseen").items()
+        LabeledReply(reader, item["kind"], item["question"], item["expected"], reply, label == "right")
+        for reader, items in _content(part).items()
         for item in items
         for label in ("right", "wrong")
         for reply in item[label]
     )
 
 
-def unseen_reading(row: UnseenReply) -> str:
+def labeled_reading(row: LabeledReply) -> str:
     """Score a reply: "right", "wrongly right", "wrongly wrong", or "unreadable", a right reply without an answer."""
     value = _score(row.reader, row.expected, row.reply, row.question)
     if (value == 1) == row.right:

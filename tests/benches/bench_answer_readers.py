@@ -4,7 +4,8 @@ Prints, for each reader and part of `tests/answers`, the number of replies, the 
 something that the label does not say) and the false negatives (the label is an answer, the reader reads nothing).
 Fails if the plain part has any. `--show` also prints the replies.
 
-A second table has the errors on `unseen.yaml` by reader and by kind, never the replies: no rule is written from them.
+Two more tables have the errors on `formerly_unseen.yaml` and `unseen.yaml` by reader and by kind. The replies of the
+latter are never shown: no rule is written from them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import argparse
 import sys
 from collections import Counter
 
-from tests.answers.corpus import PARTS, corpus, reading, unseen, unseen_reading
+from tests.answers.corpus import LABELED, PARTS, UNSEEN, corpus, labeled, labeled_reading, reading
 
 
 def main() -> int:
@@ -35,20 +36,23 @@ def main() -> int:
             wrong = [counts[reader, part, outcome] for outcome in ("false positive", "false negative")]
             cells += [f"{counts[reader, part, 'right'] + sum(wrong):,}", *map(str, wrong)]
         print(f"| {' | '.join(cells)} |")
-    print_unseen()
+    for part in LABELED:
+        print_labeled(part, show=arguments.show and part != UNSEEN)
     return int(any(counts["all", "plain", outcome] for outcome in ("false positive", "false negative")))
 
 
-def print_unseen() -> None:
+def print_labeled(part: str, *, show: bool) -> None:
     counts: Counter[tuple[str, str]] = Counter()
-    for row in unseen():
-        outcome = unseen_reading(row)
+    for row in labeled(part):
+        outcome = labeled_reading(row)
+        if show and outcome != "right":
+            print(f"{outcome}: {part} {row.reader} {row.expected!r}: {row.question} {row.reply!r}")
         label = "n right" if row.right else "n wrong"
         counts.update(
             (group, column) for group in (row.reader, f"kind: {row.kind}", "all") for column in (label, outcome)
         )
     columns = ("n right", "n wrong", "wrongly right", "wrongly wrong", "unreadable")
-    print("\n| unseen replies | " + " | ".join(columns) + " |")
+    print(f"\n| {part.replace('_', ' ')} | " + " | ".join(columns) + " |")
     print("|---" * (1 + len(columns)) + "|")
     for group in dict.fromkeys(group for group, _ in counts if group != "all"):
         print(f"| {group} | " + " | ".join(str(counts[group, column]) for column in columns) + " |")
