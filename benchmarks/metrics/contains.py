@@ -7,6 +7,11 @@ from typing import Literal
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, scored, shortened
 from benchmarks.metrics.extraction import reference_texts, same_spacing, whole_answer
 
+_UNDECIDED = re.compile(
+    r"(?:\b(?:not|cannot|unable to|unclear|unsure|uncertain)\b|n['’]t\b)[^.,;:!?\n]{0,40}\b(?:whether|if)\b"
+    r"[^.,;:!?\n]{1,200}",
+    re.IGNORECASE,
+)
 _NEGATION = re.compile(r"\b(?:not(?! only)|never|cannot|rather than|instead of)\b|n['’]t\b", re.IGNORECASE)
 
 
@@ -15,7 +20,8 @@ class Contains(DeterministicMetric):
 
     Whole words: ``4`` is not in ``42`` or ``-4``, and ``no`` is not in ``know``. Thinking blocks, and "Answer:" before
     the expected text and a full stop at its end, are not read. An occurrence right after a negation ("it isn't Paris",
-    "rather than Paris") does not count, unless the expected text has one.
+    "rather than Paris") or in what the answer leaves open ("I can't say whether it is Paris") does not count, unless
+    the expected text has one.
     """
 
     name = "contains"
@@ -48,7 +54,7 @@ def _without_negated(text: str, references: Sequence[str]) -> str:
         rf"|(?<!\w)(?:{wanted}) (?:is|was|are|were|does|do|did|would|can)(?: not\b|n['’]t\b)",
         re.IGNORECASE,
     )
-    return negated.sub(" ", text) if wanted else text
+    return negated.sub(" ", _UNDECIDED.sub(" ", text)) if wanted else text
 
 
 def contains_words(text: str, words: str) -> bool:

@@ -25,8 +25,13 @@ _IT_IS = re.compile(
     r"[-*•]\s|no, |answer:|(?:no, )?(?:i (?:think|believe) (?:that )?)?(?:it|that)(?: is|['’]s| would be)\b",
     re.IGNORECASE,
 )
+_CORRECTION = re.compile(
+    r"\b(?:actually|wait|sorry|correction|instead|rather|however|but|although|or|maybe|perhaps|hmm|oops)\b",
+    re.IGNORECASE,
+)
 _NO_THEN = re.compile(r"^no[,:]\s", re.IGNORECASE)
 _CONTRAST = re.compile(r",? but |;\s|, so ", re.IGNORECASE)
+_EMPHASIS = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _EXPLANATION = re.compile(r",? (?:because|since) | \(")
 
 
@@ -34,7 +39,7 @@ class ExactMatch(DeterministicMetric):
     """1 if the whole answer, or the short answer extracted from it, equals the expected text.
 
     White space, "Answer:" before either text, a full stop at the end, emphasis and quotes around the answer and an
-    explanation after it ("Paris (France)", "Paris, because ...") do not matter, nor does a last sentence that says the
+    explanation after it ("Paris (France)", "Paris. It is ...") do not matter, nor does a last sentence that says the
     expected text in the words of the task ("The capital of France is Paris."); letter case and all other punctuation
     do, also quotes in the expected text. Unicode is normalized to NFC.
     """
@@ -54,8 +59,11 @@ class ExactMatch(DeterministicMetric):
         extraction = extract_text(item.actual_output)
         written = [same_spacing(text[:comparable]) for text in extraction.layers]
         explained = [text for layer in written for text in layers(_EXPLANATION.split(layer, maxsplit=1)[0])]
-        if not expected.isdisjoint(map(unspaced, [*written, *explained])):
+        first = _first_sentence(extraction.text[:comparable])
+        if not expected.isdisjoint(map(unspaced, [*written, *explained, *layers(first)])):
             return scored(True, f"The {extraction.how} matches the expected text.", extraction)
+        if unspaced(_emphasized(whole.text[-MAX_SPACING:])) in expected - {""}:
+            return scored(True, "The emphasized words of the sentence are the expected text.", extraction)
         marked = extraction.how is How.WHOLE_ANSWER and marked_answers(whole.text)  # that contradict each other
         if not marked and _says(extraction.written or extraction.text, references, item.input):
             return scored(True, "The sentence says the expected text in the words of the task.", extraction)
@@ -66,6 +74,21 @@ class ExactMatch(DeterministicMetric):
         only_case = " Only the case differs." if unspaced(answer).casefold() in folded else ""
         reason = f"Expected “{shortened(same_spacing(references[0]))}”, found “{shortened(answer)}”.{only_case}"
         return scored(False, reason, extraction, failure="Only the case differs" if only_case else "Different text")
+
+
+def _emphasized(text: str) -> str:
+    """The only emphasized words of a text, if they end the only sentence, after a copula: "Its city is **Canberra**."""
+    found = _EMPHASIS.findall(text)
+    before, _, after = text.partition(f"**{found[0]}**") if len(found) == 1 else ("", "", "none")
+    is_answer = len(sentences(text)) == 1 and not re.search(r"\w", after) and not _NEGATION.search(before)
+    return found[0] if is_answer and _BEFORE_ANSWER.search(before) else ""
+
+
+def _first_sentence(text: str) -> str:
+    """The sentence before remarks: "Maria. Let me know if ...". Empty if a later one may take it back."""
+    parts = sentences(text)
+    later = " ".join(parts[1:])
+    return parts[0] if later and not (_CORRECTION.search(later) or _NEGATION.search(later)) else ""
 
 
 def _says(text: str, references: Iterable[str], question: str) -> bool:

@@ -99,7 +99,8 @@ def extract_text(output: str) -> Extraction:
     if len(blocks) == 1 and body.startswith(("```", "~~~")) and body.endswith(("```", "~~~")):
         return Extraction(blocks[0].text.strip(), How.FENCED_BLOCK)
     if "\n" not in body:
-        return Extraction(layers(body)[-1], How.WHOLE_ANSWER, body)
+        written = body.lstrip("# ")
+        return Extraction(layers(written)[-1], How.WHOLE_ANSWER, written)
     final_line = next((line.strip() for line in reversed(body.split("\n")) if line.strip(" \t`~-=*_")), body)
     written = final_line.lstrip("# ")
     return Extraction(layers(written)[-1], How.FINAL_LINE, written)

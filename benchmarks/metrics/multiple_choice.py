@@ -19,7 +19,11 @@ _NEGATED = re.compile(
     r"[^.,;:!?\n]*?(?=\bbut\b|[.,;:!?\n]|$)"
     r"|\b[A-Z]\)?(?: \w{1,20}){0,2} (?:is|are|was)(?: \w{1,20})?"
     r" (?:incorrect|wrong|false|not|out|excluded|eliminated|impossible|tempting)\b"
-    r"|\b[A-Z]\)? (?:can|may|might|must) be (?:excluded|eliminated|ruled out|discarded)\b",
+    r"|\b[A-Z]\)? (?:can|may|might|must) be (?:excluded|eliminated|ruled out|discarded)\b"
+    r"|\b[A-Z][):]{0,2} ?(?:no|wrong|incorrect|false)\b"
+    # "A and C are capitals of other countries" is about both, and picks neither.
+    r"|\b[A-Z](?:, [A-Z]){0,8},? and [A-Z] (?:are|were)\b(?! (?:both )?(?:right|correct|true|possible|valid))"
+    r"[^.;!?\n]{0,200}",
     re.IGNORECASE,
 )
 _NAMED_LETTER = re.compile(

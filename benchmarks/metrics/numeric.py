@@ -39,12 +39,18 @@ _DASHES = str.maketrans(
 _LATEX_FRACTION = re.compile(r"\\[dt]?frac\s?(?:\{([^{}]{1,50})\}|(\d))\s?(?:\{([^{}]{1,50})\}|(\d))")
 _MINUS = re.compile(r"(?<![\d)] )\b(?:minus|negative)\s(?=[\d.$€£¥])", re.IGNORECASE)
 _NEGATED = re.compile(
-    r"(?:\b(?:not|never|cannot|can not)|n't)\b[^.,;:!?\n]*?(?=\bbut\b|[,;:!?\n]|\.\D|$)", re.IGNORECASE
+    r"(?:\b(?:not|never|cannot|can not|nicht|keine?|no es|n['’]est pas)|n't)\b"
+    r"[^.,;:!?\n]*?(?=\b(?:but|sondern|sino|mais)\b|[,;:!?\n]|\.\D|$)",
+    re.IGNORECASE,
 )
 _CIRCUMSTANCE = re.compile(
-    r"\b(?:in|per|for|of|from|after|with|at|on|over|within|by|every|each|than) (?:the |all )?$", re.IGNORECASE
+    r"\b(?:in|per|for|of|from|after|with|at|on|over|within|by|every|each|than) (?:the |all )?"
+    r"(?:(?:original|first|last|other|remaining|initial|total) )?(?:[$€£¥] ?)?$",
+    re.IGNORECASE,
 )
-_RESULT = re.compile(r"[=≈]|\bequals\b|\bis equal to\b")
+_OR = re.compile(r"\s?or (?:[$€£¥]\s?)?", re.IGNORECASE)
+_REMARK = re.compile(r"\((?!or\b)[^()]{1,200}\)")
+_RESULT = re.compile(r"[=≈]|\bequals\b|\bis equal to\b|,? that is,")
 _NO_NUMBER = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])|\b\d{4}-\d\d-\d\d\b|±\s?[\d.,]+")
 _BOUND = re.compile(r"\b(more than|less than|fewer than|at least|at most|up to)\s(?:[$€£¥]\s?)?(?=\d)", re.IGNORECASE)
 _CJK_NUMBER = re.compile(r"(?<!\w)([一二三四五六七八九十两]{1,3})(?=[个個つ人名枚本只块]|\W|$)")
@@ -75,7 +81,7 @@ class Numeric(DeterministicMetric):
 
     Units are not compared; ``75 %``, ``0.75`` and ``3/4`` are equal, and a percent sign may be missing on either side.
     Of several numbers in a sentence, the one after the last ``=`` or ``≈`` counts; otherwise those that the task's
-    input contains and those after a preposition ("180 km in 3 hours") are left out. An answer without a number, or with
+    input contains, those after a preposition ("180 km in 3 hours") and those in parentheses are left out. An answer without a number, or with
     two that still disagree, is unparsable. The metric applies if the expected answer is one short number or a list of
     numbers, as in ``(-2, 1)``, or if the task gives a tolerance (the first number of the expected answer then counts).
     """
@@ -137,7 +143,8 @@ def _answers_in(text: str, given: Set[Fraction]) -> list[Number]:
 
 
 def _answers_in_sentence(sentence: str, given: Set[Fraction]) -> list[Number]:
-    parts = _RESULT.split(sentence)
+    outside = _REMARK.sub(" ", sentence)
+    parts = _RESULT.split(outside if _NUMBER.search(outside) else sentence)
     last = _NEGATED.sub(" ", parts[-1])
     matches = [(match, number) for match in _NUMBER.finditer(last) if (number := _read(match))]
     if not matches and len(parts) > 1:
@@ -148,12 +155,14 @@ def _answers_in_sentence(sentence: str, given: Set[Fraction]) -> list[Number]:
         return [
             Number(Fraction(number)) for number, _ in numerals.numbers_in(all_words) if short and number is not None
         ]
-    direct = [
-        number
-        for match, number in matches
-        if not _CIRCUMSTANCE.search(last[max(0, match.start() - 20) : match.start()])
+    stated = [not _CIRCUMSTANCE.search(last[max(0, match.start() - 30) : match.start()]) for match, _ in matches]
+    for place in range(1, len(matches)):  # "in 1930 or 1932" has two circumstances
+        stated[place] &= stated[place - 1] or not _OR.fullmatch(
+            last, matches[place - 1][0].end(), matches[place][0].start()
+        )
+    candidates = [
+        number for (_, number), is_stated in zip(matches, stated, strict=True) if is_stated or not any(stated)
     ]
-    candidates = direct or [number for _, number in matches]
     new = [number for number in candidates if number.written not in given]
     return new if new and len(parts) == 1 else candidates
 

@@ -38,12 +38,13 @@ _OTHER = r"(?!other|more|further|additional)"
 _CONCLUSION = re.compile(r"(?:so|therefore|thus|hence|in conclusion|finally|in the end|after all)\b")
 
 _YES = re.compile(
-    r"\b(?:yes|yeah|yep|yup)\b|(?:^|[.!?\n]\s{0,4})(?:correct|true|affirmative|y)(?=\W{0,4}(?:[.,;!?\n]|$))"
+    r"\b(?:yes|yeah|yep|yup)\b|^(?:ja|oui|sí)\b"
+    r"|(?:^|[.!?\n]\s{0,4})(?:correct|true|affirmative|y)(?=\W{0,4}(?:[.,;!?\n]|$))"
     r"|\b(?:that|this|it|statement)(?:'s| is) (?:correct|true)\b"
 )
 _NO = re.compile(
     r"\b(?:no|nope)\b(?=\s{0,4}(?:[.,;:!?\n)/\"'-]|$|(?:there|it|i|the|because|since|as|or|and)\b))"
-    r"|(?:^|[.!?\n]\s{0,4})(?:incorrect|false|negative|n)(?=\W{0,4}(?:[.,;!?\n]|$))"
+    r"|^(?:nein|non)\b|(?:^|[.!?\n]\s{0,4})(?:incorrect|false|negative|n)(?=\W{0,4}(?:[.,;!?\n]|$))"
     r"|(?:\bnot|n't)\b[^.,;:!?\n]{0,20}\byes\b"
     r"|\b(?:that|this|it|statement)(?:'s| is) (?:not (?:correct|true)|incorrect|false)\b"
 )
@@ -77,11 +78,11 @@ _MEASURE = re.compile(
 )
 _NONE_OF = re.compile(
     rf"\bnone of (?!the (?:other|rest))(?:the |these |those |them )?(?:\w+ )?|\bno {_OTHER}{_KIND}"
-    rf"|(?:\bnot|n't) (?:\w+ )?any {_KIND}"
+    rf"|(?:\bnot|n't) (?:\w+ )?any {_KIND}|\bthere (?:is|are)(?: not|n't) any\b(?! other)"
 )
 _NOTHING = re.compile(r"\b(?:none|nothing|nil)\b")
 # "3 of the 7": the first number is the count.
-_PART = re.compile(r"\b(\w+) (?:out )?of (?:the |these |those |all )?(?:the )?(\w+)\b")
+_PART = re.compile(r"\b(\w+)(?:,? out)? of (?:the |these |those |all )?(?:the )?(\w+)\b")
 # "1 of them" and "these 3 circles" are not counts if there is another number.
 _SOME_OF = re.compile(rf"\b\w+ of (?:them|which|these|those)\b|\b(?:the|these|those|all) \w+ {_KIND}")
 _ALL_SHAPES = re.compile(r"\b(?:\w+ty )?\w[\w-]{0,30} shapes?\b")
@@ -105,7 +106,7 @@ _COMPOUND = re.compile(r"\b(above|top|upper|north|below|bottom|lower|south)(left
 # "That's right", "right angle", "a higher x": words of directions with another meaning.
 _NOT_A_DIRECTION = re.compile(
     r"\b(?:that's|that is|you're|you are|all|is) right\b(?=\W{0,4}(?:$|[.!,:]))"
-    r"|\bright (?:answer|triangle|angle)\b|\bleft over\b"
+    r"|\bright (?:answer|triangle|angle)\b|\bleft over\b|^right,? (?=(?:the|so|it|it's|that|there|this|i)\b)"
     r"|\b(?:higher|lower|bigger|smaller|greater) [xy]\b|\b[xy]\b[^.,;\n]{0,40}?\b(?:higher|lower|up|down)\b"
 )
 # The reason or relative clause after an answer, which may name other directions.
@@ -297,14 +298,19 @@ def yes_or_no(text: str, kind: frozenset[str] | None = None) -> set[str]:
     parts = sentences(text)
     deciding = parts if answers or len(parts) == 1 else [part for part in parts if _CONCLUSION.match(part)]
     wanted = frozenset[str]() if kind is None else kind
-    absent = any(
-        kind is None or _kind(part[: match.end()]) <= wanted for part in deciding for match in _ABSENT.finditer(part)
-    )
+    absent = any(kind is None or _kind_of(match) <= wanted for part in deciding for match in _ABSENT.finditer(part))
     stating = [_ABSENT.sub(" ", part) for part in deciding]
-    present = any(wanted <= _kind(part[: match.end()]) for part in stating for match in _PRESENT.finditer(part))
+    present = any(
+        wanted <= _kind_of(match) or not re.search(_NOUN, part) for part in stating for match in _PRESENT.finditer(part)
+    )
     if absent and not present:
         return answers | {"no"}
     return answers or ({"yes"} if present and not absent else set())
+
+
+def _kind_of(match: re.Match[str]) -> frozenset[str]:
+    """The attributes of the shape in a statement of presence or absence; none in "so none remains"."""
+    return _kind(match.string[: match.end()]) if re.search(_NOUN, match.group()) else frozenset()
 
 
 def _kind(text: str) -> frozenset[str]:

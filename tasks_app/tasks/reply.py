@@ -66,7 +66,9 @@ _ANSWER_KEYS = ("answer", "final_answer", "finalanswer", "final answer", "result
 _UNSTATED = re.compile(
     r"(?:^|(?<=[.!?]\s))(?:if (?!i\b|you\b|we\b)|suppose |assuming |let us assume |let's assume )"
     r"[^.!?\n]{1,300}(?:[.!?]|$)"
-    r"|[^.,;:!?\n]{1,100} would (?:be|have been) (?:wrong|incorrect|false|too|tempting)\b"
+    r"|[^.,;:!?\n]{1,100} would (?:be|have been) (?:wrong|incorrect|false|a mistake|too|tempting)\b"
+    r"(?: to (?:say|answer|claim|conclude)\b[^.,;:!?\n]{1,100})?"
+    r"|(?:^|(?<=[.!?]\s))(?:initially|originally|at first),? [^.,;:!?\n]{1,100}, but\b"
     r"|\b(?:I (?:first|initially|originally)|(?:at )?first,? I|initially,? I) (?:thought|had|counted|got|said|guessed)"
     r"\b[^.,;!?\n]{1,200}"
     r"|(?:^|(?<=[.!?]\s))[^.,;:!?\n]{1,60} at first(?: glance)?\b(?=,)",
