@@ -81,7 +81,8 @@ class Numeric(DeterministicMetric):
 
     Units are not compared; ``75 %``, ``0.75`` and ``3/4`` are equal, and a percent sign may be missing on either side.
     Of several numbers in a sentence, the one after the last ``=`` or ``≈`` counts; otherwise those that the task's
-    input contains, those after a preposition ("180 km in 3 hours") and those in parentheses are left out. An answer without a number, or with
+    input contains, those after a preposition ("180 km in 3 hours") and those in parentheses are left out. An answer
+    without a number, or with
     two that still disagree, is unparsable. The metric applies if the expected answer is one short number or a list of
     numbers, as in ``(-2, 1)``, or if the task gives a tolerance (the first number of the expected answer then counts).
     """

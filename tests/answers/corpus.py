@@ -7,8 +7,8 @@ a metric or a canvas task class, to answers, and an answer to replies. `none` is
 gives none, several, or says that it has none. Where an answer is a sentence about the task ("The capital of France is
 Paris"), the question is given, because a person reads it with the question.
 
-`formerly_unseen.yaml` and `unseen.yaml` are apart: their replies were labeled right or wrong before the rules were read.
-No rule is written from `unseen.yaml`.
+`formerly_unseen.yaml` and `unseen.yaml` are apart: their replies were labeled right or wrong before the rules were
+read. No rule is written from `unseen.yaml`.
 """
 
 from __future__ import annotations
