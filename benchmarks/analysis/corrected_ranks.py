@@ -7,7 +7,7 @@ every answer without a verdict counted against the run that leads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from benchmarks.analysis.judge_agreement import AnswersOf, corrected_by_labels, random_reviews
@@ -50,13 +50,7 @@ def corrected_places(runs: Sequence[Run], metric: Metric) -> list[CorrectedPlace
         if _leads(first, second, n_pairs):
             worse[first.run.pk] += 1
             better[second.run.pk] += 1
-    placed = [
-        CorrectedPlace(
-            *(place.run, place.means, place.n_judged, place.n_labels, place.coverage),
-            ranks=(1 + better[place.run.pk], len(ranked) - worse[place.run.pk]),
-        )
-        for place in ranked
-    ]
+    placed = [replace(place, ranks=(1 + better[place.run.pk], len(ranked) - worse[place.run.pk])) for place in ranked]
     return [*placed, *(place for place in read if place.reason)]
 
 

@@ -132,23 +132,18 @@ def _metric(name: str) -> str:
     return name
 
 
-def _rubric_name(name: str) -> str:
-    if not re.fullmatch(RUBRIC_NAME, name):
-        raise Invalid(Fault((), f"is not a rubric's name: use 1 to {limits.MAX_RUBRIC_NAME} letters, digits, _ or -"))
-    return name
+def _named(what: str, pattern: str, expected: str) -> Callable[[str], str]:
+    """Accepts the name of ``what`` by its pattern, which ``expected`` describes."""
+
+    def checked(name: str) -> str:
+        if not re.fullmatch(pattern, name):
+            raise Invalid(Fault((), f"is not a {what}'s name: use {expected}"))
+        return name
+
+    return checked
 
 
-def _split_name(name: str) -> str:
-    if not re.fullmatch(SPLIT_NAME, name):
-        raise Invalid(Fault((), f"is not a split's name: use 1 to {limits.MAX_SPLIT} letters, digits, _ or -"))
-    return name
-
-
-def _cluster_name(name: str) -> str:
-    if not re.fullmatch(CLUSTER_NAME, name):
-        expected = f"1 to {limits.MAX_CLUSTER} letters, digits, . _ or -, not digits alone"
-        raise Invalid(Fault((), f"is not a cluster's name: use {expected}"))
-    return name
+_rubric_name = _named("rubric", RUBRIC_NAME, f"1 to {limits.MAX_RUBRIC_NAME} letters, digits, _ or -")
 
 
 def _python(text: str) -> str:
@@ -279,7 +274,7 @@ Tag = Annotated[
 SPLIT_NAME = rf"[A-Za-z0-9_-]{{1,{limits.MAX_SPLIT}}}"
 SplitName = Annotated[
     str,
-    AfterValidator(_split_name),
+    AfterValidator(_named("split", SPLIT_NAME, f"1 to {limits.MAX_SPLIT} letters, digits, _ or -")),
     WithJsonSchema({"type": "string", "pattern": f"^{SPLIT_NAME}$"}),
     text("a split's name"),
 ]
@@ -287,7 +282,9 @@ SplitName = Annotated[
 CLUSTER_NAME = rf"(?=.*[^0-9])[A-Za-z0-9._-]{{1,{limits.MAX_CLUSTER}}}"
 ClusterName = Annotated[
     str,
-    AfterValidator(_cluster_name),
+    AfterValidator(
+        _named("cluster", CLUSTER_NAME, f"1 to {limits.MAX_CLUSTER} letters, digits, . _ or -, not digits alone")
+    ),
     WithJsonSchema({"type": "string", "pattern": f"^{CLUSTER_NAME}$"}),
     text("a cluster's name"),
 ]

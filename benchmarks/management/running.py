@@ -33,7 +33,7 @@ from benchmarks.page_urls import page_address
 from benchmarks.presentation.actions import done_sentence
 from benchmarks.presentation.comparisons import self_check_sentences, series_sentence
 from benchmarks.queries.contamination import contamination_check
-from benchmarks.queries.gates import MOST_CHECKS, gate_series, series_named
+from benchmarks.queries.gates import gate_series, series_named
 from benchmarks.queries.resources.gates import GateSeriesResource
 from benchmarks.queries.resources.plans import Plan
 from benchmarks.queries.resources.runs import RunResource
@@ -174,7 +174,7 @@ class RunningCommand(DeletingCommand):
             self.print_either(as_json, listed, SERIES.text(rows) if rows else "No series of gates yet.")
             return
         series = _series(name)
-        text = f"{series_sentence(name, series.counted)}\n{CHECKS.text(series.checks.all()[:MOST_CHECKS])}"
+        text = f"{series_sentence(name, series.counted)}\n{CHECKS.text(series.latest_checks)}"
         self.print_either(as_json, GateSeriesResource.of(series, reader_of()), text)
 
     def _print_self_check(self, run: Run, margin: float, nightly: bool, as_json: bool) -> None:

@@ -23,6 +23,8 @@ class GateSeries(models.Model):
     begun_at = models.DateTimeField(help_text="Since when checks are counted")
     counted = models.PositiveIntegerField(default=0, help_text="Checks in this period")
     created_at = models.DateTimeField(auto_now_add=True)
+    latest_checks: list[GateCheck]
+    """Set by ``queries.gates``"""
 
     class Meta:
         ordering = ("name",)

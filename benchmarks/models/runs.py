@@ -164,9 +164,14 @@ class Run(RunRequest, RunLineage, RunProgress, RunNumbers):
         return bool(self.representation) or self.is_replay
 
     @property
+    def has_task_clusters(self) -> bool:
+        """Whether tasks of a file name the cluster that they belong to."""
+        return "clusters" in self.dataset_version.facets
+
+    @property
     def has_clusters(self) -> bool:
         """Whether results share a canvas, a cluster of tasks or, with repeats, a task."""
-        return self.repeats > 1 or self.has_canvases or "clusters" in self.dataset_version.facets
+        return self.repeats > 1 or self.has_canvases or self.has_task_clusters
 
     @property
     def all_metrics(self) -> list[str]:

@@ -14,6 +14,8 @@ from benchmarks.providers.steps import KINDS, TOOL_CALL, Step
 
 SHOWN = 400
 """Characters of ``begins`` and ``returns``."""
+_COLUMNS = ("kind", "name", "agent", "depth", "at", "duration_ms", "tokens_in", "tokens_out")
+"""Of a step, as they are."""
 _IN_BODY = ("text", "arguments", "result", "error")
 
 
@@ -55,7 +57,6 @@ class StoredStep(models.Model):
         begins = step.text if step.arguments is None else in_words(step.arguments)
         returns = step.error or ("" if step.result is None else in_words(step.result))
         body = {name: value for name in _IN_BODY if (value := getattr(step, name)) not in (None, "")}
-        same = ("kind", "name", "agent", "depth", "failed", "at", "duration_ms", "tokens_in", "tokens_out")
         return cls(
             result_id=result_id,
             position=position,
@@ -63,7 +64,8 @@ class StoredStep(models.Model):
             returns=returns[:SHOWN],
             is_cut=len(begins) > SHOWN or len(returns) > SHOWN or bool(step.text and step.arguments is not None),
             body=zlib.compress(json.dumps(body, ensure_ascii=False).encode()),
-            **{name: getattr(step, name) for name in same},
+            failed=step.failed,
+            **{name: getattr(step, name) for name in _COLUMNS},
         )
 
     @property
@@ -74,8 +76,7 @@ class StoredStep(models.Model):
 
     @property
     def step(self) -> Step:
-        same = ("kind", "name", "agent", "depth", "at", "duration_ms", "tokens_in", "tokens_out")
-        return Step(**{name: getattr(self, name) for name in same}, **self.whole)
+        return Step(**{name: getattr(self, name) for name in _COLUMNS}, **self.whole)
 
 
 def in_words(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Systems under test that are entered on the page or by the API: only of the kind `http`, with sealed headers.
+"""Systems under test that are entered on the page or by a command: only of the kind `http`, with sealed headers.
 
 A header or a part of the URL that was entered once is never shown again, and goes only to the address for which it was
 entered.
@@ -100,7 +100,8 @@ def try_system(data: Any, question: str, name: str = "") -> Trial:
     _require_allowed()
     row = entered_system(name) if name else EnteredSystem(name="system")
     configured = _fill(row, validated_by(SystemRequest(data=data)))
-    spec = spec_of(row.name, configured.model_copy(update={"timeouts": _TIMEOUTS}), None, _address(configured))
+    address = Address("page", configured.base_url)
+    spec = spec_of(row.name, configured.model_copy(update={"timeouts": _TIMEOUTS}), None, address)
     return try_once(spec, question)
 
 
@@ -203,10 +204,6 @@ def _by_field(error: ValidationError) -> dict[str, list[str]]:
         message = problem["msg"].removeprefix("Value error, ")
         found.setdefault(place if place in fields else "url", []).append(message)
     return found
-
-
-def _address(configured: Any) -> Address:
-    return Address("page", configured.base_url)
 
 
 def _new_name(name: str) -> str:

@@ -78,10 +78,10 @@ def validation_tables() -> dict[str, Callable[[], str]]:
     """The tables of the numbers that are shown."""
     from docs.tests.validation import estimates, places, plain_numbers
 
-    estimated = ("number", "formula and source", "implementation", "agrees with", "measured", "where it ends")
+    estimated = ("number", "formula and source", "implementation", "agrees with", "measured", "limits")
     return {
         "estimates": lambda: _table(estimated, estimates()),
-        "plain": lambda: _table(("number", "implementation", "tests", "where it ends"), plain_numbers()),
+        "plain": lambda: _table(("number", "implementation", "tests", "limits"), plain_numbers()),
         "places": lambda: _table(("number", "shown as"), places()),
     }
 

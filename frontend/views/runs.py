@@ -286,8 +286,8 @@ def _result_rows(run: Run, page: ResultPage) -> list[tuple[Result, list[Score | 
 
 
 def _interval_covers(run: Run, numbers: MetricNumbers) -> str:
-    clusters = "clusters" in run.dataset_version.facets
-    sample = sentences.sample_words(numbers.n_clusters, canvases=bool(run.representation), clusters=clusters)
+    canvases, clusters = bool(run.representation), run.has_task_clusters
+    sample = sentences.sample_words(numbers.n_clusters, canvases=canvases, clusters=clusters)
     return sentences.interval_covers(sample, repeats=run.repeats, judged=bool(run.judge_model))
 
 

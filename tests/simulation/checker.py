@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ class Checker:
     def __init__(self, world: World, endpoint: Endpoint) -> None:
         self.world, self.endpoint = world, endpoint
         self.statuses: dict[int, str] = {}
-        self.states: dict[int, tuple[str, str]] = {}
+        self.states: dict[int, str] = {}
         self.held_at: dict[tuple[str, str], float] = {}
         """When a process was last seen to have claimed a result of a task"""
         self.fingerprints: dict[int, str] = {}
@@ -83,11 +84,11 @@ class Checker:
             self.statuses[pk] = status
 
     def _states(self, results: list[Any], leases: dict[str, Any]) -> None:
-        for pk, run, state, outcome, claimed_by, fingerprint, task in results:
-            before, _ = self.states.get(pk, (state, outcome))
+        for pk, run, state, _, claimed_by, fingerprint, task in results:
+            before = self.states.get(pk, state)
             if before != state:
                 self._require((before, state) in RESULT_CHANGES, f"result {pk} changed from {before} to {state}")
-            self.states[pk] = state, outcome
+            self.states[pk] = state
             self._require(
                 (claimed_by is not None) == (state in ("claimed", "judging")),
                 f"result {pk} is {state} and claimed by {claimed_by}",
@@ -215,18 +216,8 @@ class Checker:
 
 
 def _rows(sql: str) -> list[Any]:
-    with connection.connection.cursor() if connection.vendor != "sqlite" else _Plain() as cursor:
+    """Read below Django, whose wrappers would make this a step of its own."""
+    connection.ensure_connection()
+    with closing(connection.connection.cursor()) as cursor:
         cursor.execute(sql)
         return list(cursor.fetchall())
-
-
-class _Plain:
-    """A cursor of SQLite below Django, whose wrappers would make these reads steps of their own."""
-
-    def __enter__(self) -> Any:
-        connection.ensure_connection()
-        self._cursor = connection.connection.cursor()
-        return self._cursor
-
-    def __exit__(self, *_: object) -> None:
-        self._cursor.close()

@@ -31,7 +31,6 @@ class Call:
     number: int
     process: Process
     task: str
-    at: float
     is_judge: bool
     tokens_out: int
 
@@ -49,9 +48,7 @@ class Endpoint:
 
     def __init__(self, world: World, fault_rate: float, *, knows_key: bool = True) -> None:
         self.world, self.fault_rate, self.knows_key = world, fault_rate, knows_key
-        self.sent: list[tuple[float, Process, str]] = []
         self.answered: list[Call] = []
-        self.in_flight = 0
         self.on_sent: Any = lambda process, task: None
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -61,23 +58,18 @@ class Endpoint:
         text = str(request.messages[-1]["content"])
         task = re.search(r"task-\d+", text)
         name, is_judge = (task[0] if task else text[:20]), request.model == "judge"
-        self.sent.append((self.world.now, process, name))
         self.world.note(f"sends {name} to the {request.model}")
         if not is_judge:
             self.on_sent(process, name)
-        self.in_flight += 1
-        try:
-            await asyncio.sleep(random.choice((0.02, 0.2, 0.5, 1.5)) * random.uniform(0.5, 1.5))
-            if random.random() < 0.02:
-                self.world.count("a request hangs")
-                await asyncio.sleep(random.uniform(5, 60))
-        finally:
-            self.in_flight -= 1
+        await asyncio.sleep(random.choice((0.02, 0.2, 0.5, 1.5)) * random.uniform(0.5, 1.5))
+        if random.random() < 0.02:
+            self.world.count("a request hangs")
+            await asyncio.sleep(random.uniform(5, 60))
         if not self.knows_key or random.random() < self.fault_rate:
             fault = "authentication" if not self.knows_key else random.choice([*FAULTS][:-1])
             self.world.count(f"endpoint: {fault}")
             raise ProviderError(message=f"simulated {fault}", **FAULTS[fault])
-        call = Call(len(self.answered), process, name, self.world.now, is_judge, random.randint(1, MOST_OUT))
+        call = Call(len(self.answered), process, name, is_judge, random.randint(1, MOST_OUT))
         self.answered.append(call)
         self.world.note(f"gets {call.fingerprint} for {name}")
         said = VERDICT if is_judge else f"{2 * int(name.removeprefix('task-'))}"

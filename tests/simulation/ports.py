@@ -194,10 +194,6 @@ def ports(world: World, endpoint: Endpoint, database: Database, broker: Broker) 
         commit()
         database.after()
 
-    def of_process(name: str) -> property:
-        return property(lambda _: getattr(world.process, name, None))
-
-    here = type("Here", (), {"pid": of_process("pid")})()
     with ExitStack() as stack:
         for target, name, value in (
             (time, "monotonic", clock),
@@ -211,7 +207,7 @@ def ports(world: World, endpoint: Endpoint, database: Database, broker: Broker) 
             (executor, "model_client", model_client),
             (dispatch, "STOPPING", stopping),
             (dispatch, "SLOTS_PER_LEASE", 4),
-            (lease, "os", SimpleNamespace(getpid=lambda: here.pid)),
+            (lease, "os", SimpleNamespace(getpid=lambda: getattr(world.process, "pid", None))),
             (
                 lease,
                 "processes",
@@ -243,4 +239,4 @@ def ports(world: World, endpoint: Endpoint, database: Database, broker: Broker) 
 
 def become(process: Process) -> None:
     """What ``lease`` knows of its own process."""
-    lease._HOST, lease._TOKEN, lease._HELD_HERE = process.host, process.token, process.held  # type: ignore[misc]
+    lease._HOST, lease._TOKEN, lease._HELD_HERE = process.host, process.token, process.held

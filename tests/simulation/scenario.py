@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from django.db import DatabaseError, connection
 from django.db.models import Q
@@ -60,7 +61,7 @@ class Scenario:
         self.checker = Checker(world, self.endpoint)
         self.database = Database(world, self.checker.step)
         self.broker = Broker(world)
-        self.web = Process("web", "web", 1, "web", 0.0)
+        self.web = Process("web", "web", 1, "web")
         self.sweep_seconds = random.choice((1.0, SWEEP_SECONDS))
         world.processes.append(self.web)
         world.become = ports.become
@@ -131,7 +132,7 @@ class Scenario:
     def _start_worker(self, name: str, host: str) -> None:
         world = self.world
         number = len(world.processes)
-        process = Process(f"{name}.{number}", host, 100 + number, f"t{number}", world.now)
+        process = Process(f"{name}.{number}", host, 100 + number, f"t{number}")
         world.processes.append(process)
         world.note(f"{process.name} starts on {host}")
         for _ in range(world.random.randint(1, 2)):
@@ -142,7 +143,7 @@ class Scenario:
         """One thread of a worker's pool. A job that raises is over, as in Celery."""
         while not self._here().is_stopping:
             run_id = self.broker.take()
-            if self._guarded(lambda run_id=run_id: work_on_run_once(run_id, self.broker.delay)):  # type: ignore[misc]  # the default binds it
+            if self._guarded(partial(work_on_run_once, run_id, self.broker.delay)):
                 self.broker.delay(run_id)
 
     def _sweeps(self) -> None:

@@ -38,7 +38,6 @@ class Process:
     host: str
     pid: int
     token: str
-    began: float
     held: set[UUID] = field(default_factory=set)
     """Leases that its jobs hold"""
     is_stopping: bool = False

@@ -366,7 +366,7 @@ def _tallies(run: Run, metric: Metric) -> Iterator[tuple[Tally, int]]:
         .annotate(n=Count("pk"), right=Count("pk", filter=right))
     )
     rows = tasks.iterator(chunk_size=FETCHED)
-    if not (run.has_canvases or "clusters" in run.dataset_version.facets):
+    if not (run.has_canvases or run.has_task_clusters):
         yield from (({counts: 1}, number) for counts, number in Counter(row[2:] for row in rows).items())
         return
     for _, of_canvas in groupby(rows, key=itemgetter(0)):

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, Self
 from benchmarks.analysis.gates import Gated
 from benchmarks.models import GateCheck, GateSeries
 from benchmarks.presentation.comparisons import series_sentence
-from benchmarks.queries.gates import MOST_CHECKS
 from benchmarks.queries.resources.base import Reader, Resource
 from benchmarks.statistics.margins import NIGHTS
 
@@ -62,7 +61,7 @@ class GateSeriesResource(Resource):
 
     @classmethod
     def of(cls, row: GateSeries, reader: Reader, **given: Any) -> Self:
-        checks = [GateCheckResource.of(each, reader) for each in row.checks.all()[:MOST_CHECKS]]
+        checks = [GateCheckResource.of(each, reader) for each in row.latest_checks]
         own = {"most": NIGHTS, "used_up": row.counted > NIGHTS, "sentence": series_sentence(row.name, row.counted)}
         return super().of(row, reader, schedule=row.schedule_id, checks=checks, **own, **given)
 

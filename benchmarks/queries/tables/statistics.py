@@ -115,9 +115,8 @@ def repeated_rows(numbers: Reliability) -> Iterator[Counted]:
         ("At least 1 of {0} repeats correct (pass@{0})", numbers.pass_at),
         ("All {0} repeats correct (pass^{0})", numbers.pass_hat),
     )
-    shares = [
-        (title.format(k), by_k[k]) for title, by_k in passing for k in sorted(by_k, key=int) if k != "1"
-    ]  # of 0.1.0
+    # Numbers that 0.1.0 stored have k = 1, which is the score.
+    shares = [(title.format(k), by_k[k]) for title, by_k in passing for k in sorted(by_k, key=int) if k != "1"]
     shares += [("Tasks with differing repeats", numbers.flipped), ("Agreement between two repeats", numbers.agreement)]
     return (Counted(title, share, n_of(share)) for title, share in shares)
 

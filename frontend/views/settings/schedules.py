@@ -93,7 +93,7 @@ def _gate(schedule: Schedule) -> dict[str, object] | None:
     if schedule.margin is None:
         return None
     series = series_of_schedule(schedule.pk)
-    checks = list(series.checks.all()[:MOST_SHOWN]) if series else []
+    checks = series.latest_checks[:MOST_SHOWN] if series else []
     sentence = series_sentence(series.name, series.counted) if series else ""
     return {"margin": points(schedule.margin), "sentence": sentence, "checks": CHECKS.of(checks)}
 
