@@ -80,11 +80,11 @@ def _drop(drop: ScoreDrop, *others: ScoreDrop) -> Notice:
 
 
 def _run(run: Run) -> Notice:
-    done = n_of(run.done, run.total)
+    done, answered = n_of(run.done, run.total), run.done > run.errors
     name = f"Run {run.pk}: {run.model} on {run.dataset.slug}"
     said, detail = {
         RunStatus.PAUSED: (f"is paused after {done} results", "Resume the run to continue."),
-        RunStatus.FAILED: (f"stopped after {done} results", ""),
+        RunStatus.FAILED: (f"stopped after {done} results" if answered else "stopped before its first answer", ""),
     }.get(RunStatus(run.status), (f"has {plural(run.errors, 'error')} in {plural(run.total, 'result')}", ""))
     actions = [*allowed_actions(run, ("resume", "retry")).items()][:1]
     return Notice(

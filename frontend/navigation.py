@@ -81,6 +81,7 @@ SETTINGS = (
         ("benchmarks.launch_run", "benchmarks.add_dataset"),
     ),
     Place("Members", "members", "Who has an account, and what they may do.", ("auth.view_user",)),
+    Place("Workers", "workers", "Processes that execute runs, and how much work waits."),
 )
 """The pages of the settings."""
 
@@ -126,7 +127,7 @@ ENTRIES = (
     Entry(
         "Settings",
         "M3 5h6M12 5h1M3 11h1M7 11h6M10.5 3.5v3M5.5 9.5v3",
-        (Place("All", "settings"), *SETTINGS, Place("Workers", "workers")),
+        (Place("All", "settings"), *SETTINGS),
         ("settings", "workers"),
     ),
 )

@@ -31,7 +31,7 @@ class Breaker:
     consecutive_limit: int = 20
     systemic_limit: int = 3
     tripped: str | None = None
-    """Why to stop, as a sentence; ``None`` without a reason."""
+    """Why to stop, in words; ``None`` without a reason."""
     _answered: bool = False
     _failures_in_row: int = 0
     _systemic_in_row: int = 0
@@ -50,7 +50,7 @@ class Breaker:
             return
         certain = not self._answered or error.kind == "rate_limited"
         if self._systemic_in_row >= (1 if certain else self.systemic_limit):
-            self.tripped = f"All requests would fail the same way. {error.message}"
+            self.tripped = error.message
         elif self._failures_in_row >= self.consecutive_limit:
             self.tripped = f"{self._failures_in_row} consecutive requests failed. Last error: {error.message}"
 

@@ -38,6 +38,7 @@ from benchmarks.services.schedules import dismiss_score_drop
 from frontend.inbox import inbox
 from frontend.overview import board, latest, live_runs, moved, needs
 from frontend.views.live import live_read
+from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require_launch
 
 LATEST, LIVE, RANKED, EXPERIMENTS = 6, 6, 200, 5
@@ -134,7 +135,11 @@ def dismiss_drop(request: HttpRequest, pk: int) -> HttpResponse:
 @live_read(stamp_of_workers, within_page=True)
 def workers(request: HttpRequest) -> HttpResponse:
     """The workers, what each of them does, and how much work waits; for administrators also versions and storage."""
-    context: dict[str, Any] = {"installation": operations.installation(), "workers": WORKERS.of(operations.workers())}
+    context: dict[str, Any] = {
+        "installation": operations.installation(),
+        "workers": WORKERS.of(operations.workers()),
+        "crumbs": crumbs(("Workers", None)),
+    }
     if may_set_keys(request.user):
         texts_days = settings.CODEFORGE.retention.texts_days
         context |= {

@@ -10,7 +10,21 @@ from benchmarks.analysis.judge_agreement import Part
 from benchmarks.analysis.judge_comparisons import CorrectedRun, Separation
 from benchmarks.metrics import judge_calibration
 from benchmarks.models import Run
-from benchmarks.presentation.cells import Bar, Cell, Group, Link, Mean, Moment, Strong, Words, run_link, run_state
+from benchmarks.presentation.cells import (
+    Bar,
+    Cell,
+    Group,
+    Link,
+    Mean,
+    Moment,
+    Part,
+    State,
+    Strong,
+    Words,
+    parts_of,
+    run_link,
+    run_state,
+)
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import (
     MISSING,
@@ -71,7 +85,12 @@ def _preference(run: Run) -> Cell:
     between = " or ".join(each["name"] for each in candidates_of(run)[:3])
     about = f"{between} · {(run.preference or {})['dataset']} · by {run.judge_model or PEOPLE}"
     link = Link(f"Preference run {run.pk}", "preference", (run.pk,), look="row-link anywhere")
-    return [link, Group([Words(about, "soft small anywhere")], block=True)]
+    parts: list[Part] = [Group(parts_of(_result(run)), block=True), Group([_preference_state(run)], block=True)]
+    return [link, Group([Words(about, "soft small anywhere")], block=True), Group(parts, "narrow-only small", block=True)]
+
+
+def _preference_state(run: Run) -> State:
+    return run_state(run.status, run.errors)
 
 
 def _cost(run: Run) -> Cell:
@@ -101,13 +120,16 @@ PREFERENCES = Table[Run](
         Column("Preference run", lambda run: f"Preference run {run.pk}", only="text"),
         Column("Chosen by", lambda run: run.judge_model or PEOPLE, only="text"),
         Column("Dataset", lambda run: (run.preference or {})["dataset"], only="text"),
-        Column("Result", _result, look="finding"),
-        Column("Status", lambda run: run_state(run.status, run.errors)),
+        Column("Result", _result, look="finding wide-only"),
+        Column("Status", _preference_state, look="wide-only"),
         Column(
-            "Judgements", lambda run: f"{number(run.done)} of {number(judgements_to_make(run))}", "number", "nowrap"
+            "Judgements",
+            lambda run: f"{number(run.done)} of {number(judgements_to_make(run))}",
+            "number",
+            "nowrap wide-only",
         ),
         Column("Cost", _cost, "number"),
-        Column("Queued", lambda run: Moment(run.created_at), look="soft nowrap"),
+        Column("Queued", lambda run: Moment(run.created_at), look="soft nowrap wide-only"),
     ],
     region=True,
     look="leads",
@@ -265,11 +287,11 @@ STRENGTHS = Table[RankedCandidate](
         Column(
             "95% interval",
             lambda row: MISSING if row[2].low is None else interval(row[2].low, row[2].high, strength),
-            look="nowrap",
+            look="nowrap wide-only",
             info="interval",
         ),
         *with_bar("Win rate", lambda row: Mean(row[2].wins.mean, row[2].wins.low, row[2].wins.high)),
-        Column("Judgements", lambda row: row[2].judgements, "number"),
+        Column("Judgements", lambda row: row[2].judgements, "number", "wide-only"),
     ],
     region=True,
 )

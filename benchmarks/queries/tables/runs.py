@@ -126,9 +126,9 @@ RUNS = Table[Run](
         Column("0 to 1", _bar, look="wide-only", only="page"),
         Column("Score", _score, look="run-score"),
         Column("Status", lambda run: run_state(run.status, run.errors), look="wide-only"),
-        Column("Progress", _progress, "number"),
-        Column("Cost", cost, "number", given="cost"),
-        Column("Queued", lambda run: Moment(run.created_at), look="nowrap"),
+        Column("Progress", _progress, "number", "wide-only"),
+        Column("Cost", cost, "number", "wide-only", given="cost"),
+        Column("Queued", lambda run: Moment(run.created_at), look="nowrap wide-only"),
     ],
 )
 

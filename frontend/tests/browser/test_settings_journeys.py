@@ -36,6 +36,7 @@ def test_a_schedule_is_made_run_paused_and_deleted(tab: Tab, site: Site) -> None
     assert page.locator("tbody .is-completed:visible").is_visible()
     page.get_by_role("button", name="Pause schedule").click()
     page.get_by_role("button", name="Resume schedule").wait_for()
+    page.get_by_label("More").click()
     page.get_by_role("button", name="Delete schedule").click()
     assert page.locator("h1").inner_text() == "Delete schedule Every morning?"
     assert tab.violations() == []

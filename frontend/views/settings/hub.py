@@ -13,8 +13,9 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.models import Schedule
 from benchmarks.plugins import installed_plugins
-from benchmarks.presentation.numbers import plural
+from benchmarks.presentation.numbers import number, plural
 from benchmarks.queries.access import api_tokens, members, share_links
+from benchmarks.queries.operations import workers
 from benchmarks.queries.webhooks import webhook_rows
 from benchmarks.services.access import account_of, may
 from frontend.navigation import SETTINGS
@@ -34,6 +35,7 @@ NOW: dict[str, Callable[[HttpRequest], str]] = {
     "webhooks": lambda request: plural(len(webhook_rows()), "webhook"),
     "share-links": lambda request: plural(share_links().count(), "share link"),
     "members": lambda request: plural(members().count(), "account"),
+    "workers": lambda request: f"{number(len([worker for worker in workers() if worker.alive]))} active",
 }
 """Route of a page of the settings → what it has now."""
 
