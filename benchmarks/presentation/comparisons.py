@@ -108,9 +108,12 @@ def same_sentence(edges: Edges, margin: float, a: str = "A", b: str = "B", *, fa
         return ""
     within = f"within {points(margin)} points"
     level = f"{100 * (1 - 0.1 / max(family_size, 1)):.3g}% interval"
+    low, high = edges.low_missing, edges.high_missing
+    whatever_is_missing = f"({level}: {points(low)} to {points(high)})"
     if edges.is_same(margin):
-        low, high = edges.low_missing, edges.high_missing
-        return f"{a} and {b} are the same {within} ({level}: {points(low)} to {points(high)})."
+        return f"{a} and {b} are the same {within} {whatever_is_missing}."
+    if low > margin or high < -margin:
+        return f"They differ by more than {points(margin)} points {whatever_is_missing}."
     bounds = f"({level}: {points(edges.low)} to {points(edges.high)})"
     if edges.would_be_same(margin):
         return f"By the scored tasks alone they would be the same {within} {bounds}, but the missing scores prevent it."

@@ -2,9 +2,11 @@ from benchmarks.presentation.comparisons import (
     comparison_sentences,
     contamination_sentence,
     missing_sentence,
+    same_sentence,
     threshold_sentence,
 )
 from benchmarks.statistics.contamination import Sample, published_against_fresh
+from benchmarks.statistics.margins import edges
 from benchmarks.statistics.paired import compare
 
 
@@ -113,3 +115,19 @@ def test_a_contamination_check_says_what_the_difference_means():
     assert contamination_sentence(published_against_fresh({})) == (
         "Not comparable: no number of shapes or level has scores in both sets."
     )
+
+
+def test_runs_are_the_same_differ_by_more_or_neither_within_a_margin():
+    same, little, much = (edges(*two_runs(gained, 0, 400)) for gained in (4, 12, 80))
+    assert same_sentence(same, 0.05, "gpt", "llama").startswith("gpt and llama are the same within 5.0 points (90% in")
+    assert same_sentence(little, 0.03).startswith("They are not shown to be the same within 3.0 points (")
+    assert same_sentence(much, 0.05).startswith("They differ by more than 5.0 points (90% interval: ")
+
+
+def test_missing_scores_keep_a_difference_from_being_more_than_the_margin():
+    a, b = two_runs(80, 0, 400)
+    unscored = {task: None for task in range(100, 180)}
+    found = edges(a | unscored, b)
+    assert found.low is not None
+    assert found.low > 0.05
+    assert same_sentence(found, 0.05).startswith("They are not shown to be the same")
