@@ -21,7 +21,7 @@ from benchmarks.services.access import READ_REFUSAL, may_read
 
 OPEN_ROUTES = frozenset(
     {
-        *("login", "logout", "frontend:theme", "frontend:shared", "frontend:charts-script"),
+        *("login", "logout", "frontend:theme", "frontend:shared"),
         "frontend:set-password",
         *("oidc", "oidc_authentication_callback"),
     }

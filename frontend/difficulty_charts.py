@@ -4,34 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
 from benchmarks.presentation.labels import DIFFICULTY, sentence_case
 from benchmarks.presentation.sentences import n_of_expected
+from benchmarks.presentation.texts import cut, visible
 from benchmarks.statistics.psychometric import ThresholdStatus, share_right
 from benchmarks.summary import Threshold
-from frontend.chart_parts import (
-    FIGURES,
-    INTERVAL_COLUMNS,
-    Chart,
-    Measure,
-    Spec,
-    category,
-    layer,
-    multiples,
-    quantity,
-    score_of,
-    score_words,
-    spec_of,
-    tooltip,
-    whole_numbers,
-)
+from frontend.chart_parts import FIGURES, INTERVAL_COLUMNS, Chart, Measure, Row, sentence, tooltip
+from frontend.plots import Plot, percent, round_axis, svg
 
-_CURVE_POINTS = 60
+_CURVE_STEPS = 24
+_CELL = 32
+"""Pixels of height."""
+_NAME = 22
+"""Characters of the name of a row."""
 CHART = {"n_shapes": "shapes", "tracking_steps": "tracking", "inference_steps": "inference"}
 """Measure of difficulty → the name of its chart."""
 
 
 def surface_heat_map(
-    cells: Sequence[Spec], measure: Measure, name: str = "surface", by: str = "task class"
+    cells: Sequence[Row], measure: Measure, name: str = "surface", by: str = "task class"
 ) -> Chart | None:
     """Mean score by number of shapes and by what ``group`` is; each cell links to its results.
 
@@ -39,102 +33,75 @@ def surface_heat_map(
     """
     if not cells:
         return None
-    ramp = ["var(--tint-1)", "var(--tint-3)", "var(--tint-5)"]
-    # Every cell has its value, so the colors need no legend.
-    color = quantity("mean", scale={"domain": [0, 0.5, 1], "interpolate": "rgb", "range": ramp}, legend=None)
-    return _surface(
-        name,
-        f"{measure.title} by number of shapes and {by}",
-        "Each cell is a mean. Select a cell, or its row in the table, to see its results.",
-        by,
-        cells,
-        spec=spec_of(
-            cells,
-            height=32 * len({cell["group"] for cell in cells}),
-            encoding={
-                "x": {"field": "n_shapes", "type": "ordinal", "title": "Number of shapes", "axis": {"labelAngle": 0}},
-                "y": category("group"),
-                "href": {"field": "url"},
-                "tooltip": tooltip("group", "n_shapes"),
-            },
-            layer=[
-                layer("rect", {"color": color}, cursor="pointer", stroke="var(--surface)"),
-                layer(
-                    "text", {"text": quantity("mean", format=".2f"), "color": {"value": "var(--ink)"}}, cursor="pointer"
-                ),
-            ],
-        ),
+    title = f"{measure.title} by number of shapes and {by}"
+    note = "Each cell is a mean. Select a cell, or its row in the table, to see its results."
+    rows, columns = list(dict.fromkeys(cell["group"] for cell in cells)), sorted({cell["n_shapes"] for cell in cells})
+    parts = [
+        _cell(cell, measure, rows.index(cell["group"]), columns.index(cell["n_shapes"]), len(columns)) for cell in cells
+    ]
+    for place, row in enumerate(rows):
+        head = '<text class="name" x="0%" y="{}" dx="-12" text-anchor="end">{}</text>'
+        parts.append(format_html(head, _CELL * place + 20, cut(visible(row), _NAME)))
+    for place, column in enumerate(columns):
+        head = '<text x="{}" y="100%" dy="18" text-anchor="middle">{}</text>'
+        parts.append(format_html(head, percent((place + 0.5) / len(columns)), column))
+    drawn = svg("plot rows", _CELL * len(rows), sentence(title, note), parts, role="group")
+    return _surface((name, title, note), by, cells, (drawn,))
+
+
+def _cell(cell: Row, measure: Measure, row: int, column: int, n_columns: int) -> SafeString:
+    tint = 1 + min(4, int(5 * min(1.0, max(0.0, cell["mean"]))))
+    return format_html(
+        '<a href="{}" aria-label="{}"><rect class="cell tint-{}" x="{}" y="{}" width="{}" height="{}"/>'
+        '<text class="value" x="{}" y="{}" text-anchor="middle">{}</text></a>',
+        cell["url"],
+        visible(tooltip(cell, measure, cell["group"], f"{cell['n_shapes']} shapes")),
+        tint,
+        percent(column / n_columns),
+        _CELL * row,
+        percent(1 / n_columns),
+        _CELL,
+        percent((column + 0.5) / n_columns),
+        _CELL * row + 20,
+        f"{cell['mean']:.2f}" if measure.bounded else measure.words(cell["mean"]),
     )
 
 
 def surface_lines(
-    cells: Sequence[Spec], measure: Measure, name: str = "surface-lines", by: str = "task class"
+    cells: Sequence[Row], measure: Measure, name: str = "surface-lines", by: str = "task class"
 ) -> Chart | None:
-    """The same means as a line over the number of shapes for each group, with a band for the intervals.
-
-    The first and the last value of a group are at its line.
-    """
+    """The same means as a line over the number of shapes for each group, with a band for the intervals."""
     if len({cell["n_shapes"] for cell in cells}) < 2:
         return None
-    first = {cell["group"]: cell["n_shapes"] for cell in reversed(cells)}
-    last = {cell["group"]: cell["n_shapes"] for cell in cells}
-    values = [
-        {
-            **cell,
-            "words": score_words(cell["mean"], measure),
-            "side": "left" if cell["n_shapes"] == first[cell["group"]] else "right",
-        }
-        if cell["n_shapes"] in (first[cell["group"]], last[cell["group"]])
-        else cell
-        for cell in cells
-    ]
-    x = _difficulty_axis("n_shapes", [cell["n_shapes"] for cell in cells])
-    mean = {"x": x, "y": score_of("mean", measure)}
-    return _surface(
-        name,
-        f"{measure.title} by number of shapes, by {by}",
-        "From left to right: more shapes. Line: mean. Band: 95% interval.",
-        by,
-        cells,
-        spec=multiples(
-            values,
-            [
-                layer(
-                    "area",
-                    {"x": x, "y": score_of("low", measure), "y2": {"field": "high"}},
-                    color="var(--accent)",
-                    opacity=0.15,
-                ),
-                layer("line", mean, color="var(--accent)"),
-                layer(
-                    "point",
-                    mean | {"tooltip": tooltip("group", "n_shapes")},
-                    filled=True,
-                    size=40,
-                    color="var(--accent)",
-                    opacity=1,
-                ),
-                {
-                    "transform": [{"filter": "isValid(datum.words)"}],
-                    **layer(
-                        "text",
-                        mean | {"text": {"field": "words"}},
-                        align={"expr": "datum.side"},
-                        dy={"expr": "datum.mean > 0.7 ? 15 : -11"},
-                        aria=False,
-                    ),
-                },
-            ],
-        ),
-    )
+    x = round_axis([cell["n_shapes"] for cell in cells], most=6, whole=True, inside=True)
+    y = measure.axis(cell[figure] for cell in cells for figure in ("low", "mean", "high"))
+    plot, panels = Plot(x, y), []
+    for group in dict.fromkeys(cell["group"] for cell in cells):
+        own = [cell for cell in cells if cell["group"] == group]
+        known = [(cell["n_shapes"], cell["low"], cell["high"]) for cell in own if cell["low"] is not None]
+        spots = [(cell["n_shapes"], cell["mean"]) for cell in own]
+        parts = [plot.band(known), *plot.joined("curve", spots)]
+        for cell in own:
+            shown = tooltip(cell, measure, group, f"{cell['n_shapes']} shapes")
+            parts.append(plot.dot(cell["n_shapes"], cell["mean"], shown))
+        ends = dict.fromkeys((spots[0], spots[-1]))
+        parts += [plot.words(*spot, measure.words(spot[1]), dy=15 if spot[1] > 0.7 else -9) for spot in ends]
+        panels.append(_panel(plot, group, parts))
+    title = f"{measure.title} by number of shapes, by {by}"
+    note = "From left to right: more shapes. Line: mean. Band: 95% interval."
+    return _surface((name, title, note), by, cells, tuple(panels))
 
 
-def _surface(name: str, title: str, note: str, by: str, cells: Sequence[Spec], *, spec: Spec) -> Chart:
+def _panel(plot: Plot, group: str, parts: Sequence[SafeString]) -> SafeString:
+    """One of several small plots on common axes, below its name."""
+    head = format_html('<text class="head" x="0%" y="-10">{}</text>', cut(visible(group), 2 * _NAME))
+    return plot.drawn((head, *parts), f"{group}. The table below has the numbers.", height=120, look="plot small")
+
+
+def _surface(head: tuple[str, str, str], by: str, cells: Sequence[Row], panels: tuple[SafeString, ...]) -> Chart:
     return Chart(
-        name,
-        title,
-        note,
-        spec,
+        *head,
+        panels,
         (sentence_case(by.partition(",")[0]), "Shapes", *INTERVAL_COLUMNS),
         tuple(tuple(cell[field] for field in ("group", "n_shapes", *FIGURES)) for cell in cells),
         tuple(cell["url"] for cell in cells),
@@ -152,45 +119,28 @@ def threshold_charts(thresholds: Sequence[Threshold]) -> list[Chart]:
 
 def _threshold_chart(measure: str, rows: Sequence[Threshold]) -> Chart:
     name, words = CHART[measure], DIFFICULTY[measure]
-    groups = [sentence_case(row.group) or "All task classes" for row in rows]
     tested = [level.difficulty for row in rows for level in row.levels]
-    encoding = {"x": _difficulty_axis("x", tested), "y": score_of("share", Measure("score", "Mean score"))}
-    dots, curves, table = [], [], []
-    for group, row in zip(groups, rows, strict=True):
-        for level in row.levels:
-            difficulty, mean = level.difficulty, level.mean
-            n_of = n_of_expected(level.n, level.n_expected)
-            dots.append({"group": group, "x": difficulty, "share": mean, "n": n_of})
-            table.append((group, difficulty, mean, _fitted(row, difficulty), n_of))
+    score = Measure("score", "Mean score")
+    plot = Plot(round_axis(tested, most=6, whole=True, inside=True), score.axis(()))
+    panels, table = [], []
+    for row in rows:
+        group = sentence_case(row.group) or "All task classes"
         lowest, highest = (bound(level.difficulty for level in row.levels) for bound in (min, max))
-        for index in range(_CURVE_POINTS + 1):
-            place = lowest + (highest - lowest) * index / _CURVE_POINTS
-            curves.append(
-                {"group": group, "x": round(place, 3), "share": round(_fitted(row, place), 4), "fitted": True}
+        places = [lowest + (highest - lowest) * step / _CURVE_STEPS for step in range(_CURVE_STEPS + 1)]
+        parts = [*plot.joined("curve", [(place, _fitted(row, place)) for place in places])]
+        for level in row.levels:
+            n_of = n_of_expected(level.n, level.n_expected)
+            parts.append(
+                plot.dot(level.difficulty, level.mean, f"{group}, {level.difficulty:g}: {level.mean:.3f}, n = {n_of}")
             )
-    shown = [{"field": "group"}, {"field": "x"}, {"field": "share", "format": ".3f"}, {"field": "n", "type": "nominal"}]
+            table.append((group, level.difficulty, level.mean, _fitted(row, level.difficulty), n_of))
+        panels.append(_panel(plot, group, parts))
     return Chart(
         f"threshold-{name}",
         f"Score by {words}",
         f"From left to right: more {words.removeprefix('number of ')}. Dot: mean. Line: fitted curve. "
         "The threshold is halfway between guessing and perfect.",
-        multiples(
-            [*dots, *curves],
-            [
-                {"transform": [{"filter": "datum.fitted"}], **layer("line", encoding, color="var(--accent)")},
-                {
-                    "transform": [{"filter": "!datum.fitted"}],
-                    **layer(
-                        "point",
-                        encoding | {"tooltip": shown},
-                        filled=True,
-                        size=40,
-                        color="var(--accent)",
-                        opacity=1,
-                    ),
-                },
-            ],
-        ),
+        tuple(panels),
         ("Task class", sentence_case(words), "Mean", "Fitted", "n"),
         tuple(table),
     )
@@ -199,8 +149,3 @@ def _threshold_chart(measure: str, rows: Sequence[Threshold]) -> Chart:
 def _fitted(row: Threshold, difficulty: float) -> float:
     threshold, slope, lapse = row.threshold or 0.0, row.slope or 0.0, row.lapse or 0.0
     return share_right(difficulty, threshold=threshold, slope=slope, lapse=lapse, guess_rate=row.guess)
-
-
-def _difficulty_axis(field: str, levels: Sequence[float]) -> Spec:
-    ticks = whole_numbers(min(levels), max(levels), most=6)
-    return {**quantity(field), "title": None, "scale": {"zero": False, "nice": False}, "axis": ticks}

@@ -1,32 +1,35 @@
-"""Charts drawn on the server (SVG, PNG), and the script that draws them in the page.
-
-Both come from ``vl-convert``, which contains Vega, Vega-Lite and Vega-Embed: no other host, no build step. It is loaded
-for the first chart, never when the web process starts.
-"""
+"""Charts as files: SVG in the colors of a theme, and PNG, which ``vl-convert`` makes of it."""
 
 from __future__ import annotations
 
-import gzip
-import json
-import os
 import re
-import tempfile
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from textwrap import wrap
+from typing import Literal
+from xml.sax.saxutils import escape
 
 from benchmarks.presentation.texts import visible
-from frontend.chart_parts import Chart, Spec
+from frontend.chart_parts import Chart
 
 Theme = Literal["light", "dark"]
 
 TOKENS = Path(__file__).parent / "static" / "frontend" / "css" / "tokens.css"
-WIDTH = 720
-BUNDLE_VERSION = version("vl-convert-python")
+DRAWINGS = TOKENS.with_name("drawings.css")
+_WIDTH, _EDGE, _LINE = 800, 16, 18
+"""Pixels of a file: its width, what is free at its edges, and the height of a line of text."""
+_FONTS = "Inter, system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
+_COLUMNS = 3
+_MARGINS = {
+    "ruler large": (0, 110, 20, 180),
+    "plot": (12, 16, 32, 40),
+    "plot names": (12, 16, 32, 40),
+    "plot rows": (12, 16, 32, 148),
+    "plot small": (32, 16, 32, 40),
+}
+"""Kind of drawing → pixels above, to the right, below and to the left of it; as in ``app.css``."""
 
 _TOKEN = re.compile(r"(--[\w-]+):\s*light-dark\((#[0-9a-fA-F]{6}),\s*(#[0-9a-fA-F]{6})\)")
-_ESCAPED = re.compile(r"\\[bfru]")
 _REFERENCE = re.compile(r"var\((--[\w-]+)\)")
 _CANVAS_COLORS = (
     ("paper", "fill", "--surface"),
@@ -35,7 +38,7 @@ _CANVAS_COLORS = (
     *((color, "fill", f"--shape-{color}") for color in ("red", "blue", "yellow", "green")),
 )
 """Class of a picture, what it colors, token; as in ``app.css`` for pictures inside a page."""
-_SNIPPET = 'window.vegaEmbed = vegaEmbed; window.dispatchEvent(new Event("vega-ready"));'
+_ROOT = re.compile(r'<svg class="([a-z ]+)" height="(\d+)"')
 
 
 @cache
@@ -54,79 +57,53 @@ def dark_canvas(theme: str) -> str:
     return f"@media (prefers-color-scheme:dark){{{rules}}}"
 
 
-def resolved(part: Any, theme: Theme) -> Any:
-    """A spec with every ``var(--token)`` replaced by its color. Data is left as it is."""
-    if isinstance(part, dict):
-        return {key: value if key == "data" else resolved(value, theme) for key, value in part.items()}
-    if isinstance(part, list):
-        return [resolved(value, theme) for value in part]
-    if isinstance(part, str) and (reference := _REFERENCE.fullmatch(part)):
-        return tokens(theme)[reference.group(1)]
-    return part
-
-
-def drawable(part: Any) -> Any:
-    """A spec with invisible characters written out."""
-    # The renderer ends the whole process at a character that XML does not allow, so every text must pass through here.
-    # Most specs have none: their JSON then escapes nothing but quotes and backslashes.
-    text = json.dumps(part, ensure_ascii=False)
-    return part if visible(text) == text and not _ESCAPED.search(text) else _drawable(part)
-
-
-def _drawable(part: Any) -> Any:
-    if isinstance(part, dict):
-        return {key: _drawable(value) for key, value in part.items()}
-    if isinstance(part, list):
-        return [_drawable(value) for value in part]
-    return visible(part) if isinstance(part, str) else part
+@cache
+def _style(theme: Theme) -> str:
+    colors = tokens(theme)
+    rules = (
+        f"svg{{font:12px {_FONTS}}}"
+        ".ground{fill:var(--surface)}.note{fill:var(--ink-soft)}"
+        ".title{fill:var(--ink);font-size:14px;font-weight:600}"
+    )
+    return _REFERENCE.sub(lambda reference: colors[reference.group(1)], rules + DRAWINGS.read_text())
 
 
 def svg(chart: Chart, theme: Theme = "light") -> str:
-    import vl_convert
+    """The chart with its title and note, on a ground of its own."""
+    title, note = (wrap(visible(text), most) for text, most in ((chart.title, 100), (chart.note, 125)))
+    placed, bottom = [], _EDGE + _LINE * (len(title) + len(note))
+    columns = _COLUMNS if len(chart.panels) > 1 else 1
+    for start in range(0, len(chart.panels), columns):
+        heights = []
+        for column, panel in enumerate(chart.panels[start : start + columns]):
+            shown, height = _placed(panel, column, columns, bottom)
+            placed.append(shown)
+            heights.append(height)
+        bottom += max(heights)
+    texts = [("title", line) for line in title] + [("note", line) for line in note]
+    lines = (
+        f'<text class="{kind}" x="{_EDGE}" y="{_EDGE + _LINE * place + 12}">{escape(line)}</text>'
+        for place, (kind, line) in enumerate(texts)
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{bottom + _EDGE}"'
+        f' viewBox="0 0 {_WIDTH} {bottom + _EDGE}"><style>{_style(theme)}</style>'
+        f'<rect class="ground" width="100%" height="100%"/>{"".join((*lines, *placed))}</svg>'
+    )
 
-    return str(vl_convert.vegalite_to_svg(_standalone(chart, theme), allowed_base_urls=[]))
+
+def _placed(panel: str, column: int, columns: int, top: int) -> tuple[str, int]:
+    """A drawing at its place in the file, and the height that it takes with its margins."""
+    root = _ROOT.match(panel)
+    assert root is not None
+    above, right, below, left = _MARGINS[root.group(1)]
+    width = (_WIDTH - 2 * _EDGE) / columns
+    place = f'x="{_EDGE + column * width + left:g}" y="{top + above}" width="{width - left - right:g}"'
+    height = int(root.group(2))
+    return panel.replace("<svg ", f'<svg {place} overflow="visible" ', 1), above + height + below
 
 
 def png(chart: Chart, theme: Theme = "light") -> bytes:
     import vl_convert
 
-    return bytes(vl_convert.vegalite_to_png(_standalone(chart, theme), scale=2, allowed_base_urls=[]))
-
-
-def bundle(folder: Path) -> bytes:
-    """The chart script, compressed with gzip. Built once (takes seconds) and kept in ``folder``."""
-    path = folder / f"charts-{BUNDLE_VERSION}.js.gz"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        # Two processes may build at once: each writes a file of its own and renames it, so none reads half a script.
-        handle, name = tempfile.mkstemp(dir=folder)
-        with os.fdopen(handle, "wb") as file:
-            file.write(gzip.compress(_built_bundle().encode(), mtime=0))
-        Path(name).replace(path)
-    return path.read_bytes()
-
-
-def _built_bundle() -> str:
-    import vl_convert
-
-    return str(vl_convert.javascript_bundle(_SNIPPET))
-
-
-def _standalone(chart: Chart, theme: Theme) -> Spec:
-    """The spec with what the page shows around it: title, note, a fixed width, a background."""
-    colors = tokens(theme)
-    title = {
-        "text": chart.title,
-        "subtitle": chart.note,
-        "anchor": "start",
-        "color": colors["--ink"],
-        "subtitleColor": colors["--ink-soft"],
-        "offset": 12,
-    }
-    # Labels at the right edge are measured here in one font and drawn by a browser in another, which may be wider.
-    padding = {"left": 12, "top": 12, "bottom": 12, "right": 40}
-    around: Spec = {"padding": padding, "background": colors["--surface"], "title": title}
-    if "width" in chart.spec:  # small multiples have widths of their own
-        around["width"] = WIDTH
-    spec: Spec = drawable(resolved(chart.drawing, theme) | around)
-    return spec
+    return bytes(vl_convert.svg_to_png(svg(chart, theme), scale=2))

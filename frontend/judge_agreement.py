@@ -13,8 +13,9 @@ from benchmarks.presentation.numbers import n_of, number, plural, points
 from benchmarks.presentation.tables import Shown
 from benchmarks.queries.tables.judges import ESTIMATES, Estimate, estimates
 from benchmarks.statistics.prediction_powered import FEWEST, CorrectedMean
-from frontend.chart_parts import Chart, layer, quantity, spec_of
+from frontend.chart_parts import Chart, sentence
 from frontend.judges import CalibrationRow, calibration_row
+from frontend.plots import Plot, round_axis
 
 SHOWN = 20
 """Disagreements that the page lists."""
@@ -128,29 +129,22 @@ def labels_chart(means: CorrectedMean | None) -> Chart | None:
     counts = sorted(
         {FEWEST, means.n_labels, *(round(FEWEST + step * (last - FEWEST) / _STEPS) for step in range(_STEPS + 1))}
     )
-    rows = [
-        {"labels": n, "width": 100 * (means.half_width if n == means.n_labels else means.half_width_with(n))}
-        for n in counts
-    ]
+    widths = [100 * (means.half_width if n == means.n_labels else means.half_width_with(n)) for n in counts]
     floor = 100 * means.half_width_with(means.n_judged)
-    now = f"now: ±{points(means.half_width)}"
-    values = [row | ({"words": now} if row["labels"] == means.n_labels else {}) for row in rows]
-    x, y = quantity("labels", "Labels", scale={"nice": False}), quantity("width", "Points", scale={"zero": True})
-    chosen = {"transform": [{"filter": "isValid(datum.words)"}]}
-    spec = spec_of(
-        values,
-        height=180,
-        layer=[
-            layer("line", {"x": x, "y": y}, color="var(--accent)"),
-            layer("rule", {"y": {"datum": floor}}, color="var(--line-strong)", strokeDash=[4, 3], aria=False),
-            chosen | layer("point", {"x": x, "y": y}, filled=True, size=70, color="var(--accent)", opacity=1),
-            chosen
-            | layer("text", {"x": x, "y": y, "text": {"field": "words"}}, align="left", dx=8, dy=-10, aria=False),
-        ],
-    )
+    title = "Effect of more labels"
     note = (
         f"Half width of the corrected interval in points. Dashed: labels of all {number(means.n_judged)} answers, "
         f"±{floor:.1f}."
     )
-    table = tuple((row["labels"], round(row["width"], 1)) for row in rows)
-    return Chart("more-labels", "Effect of more labels", note, spec, ("Labels", "Half width"), table)
+    plot = Plot(round_axis(counts, most=6, whole=True, inside=True), round_axis([0.0, *widths]))
+    now = f"now: ±{points(means.half_width)}"
+    here = (means.n_labels, 100 * means.half_width)
+    parts = (
+        *plot.joined("curve", list(zip(counts, widths, strict=True))),
+        plot.line("joined", (counts[0], floor), (counts[-1], floor)),
+        plot.dot(*here, now),
+        plot.words(*here, now),
+    )
+    drawn = plot.drawn(parts, sentence(title, note), height=180)
+    table = tuple((n, round(width, 1)) for n, width in zip(counts, widths, strict=True))
+    return Chart("more-labels", title, note, (drawn,), ("Labels", "Half width"), table)

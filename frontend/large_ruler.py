@@ -1,19 +1,20 @@
-"""The ruler of an experiment: a row a model, a mark a variant, brackets for what is not significantly different.
+"""The large ruler: a row a model, a mark a variant, brackets for what is not significantly different.
 
 Places along the axis are shares of the plot, so it fills whatever width it has while its texts keep their size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from benchmarks.presentation.numbers import score
 from benchmarks.presentation.ranks import Mark
 from benchmarks.presentation.texts import cut, visible
+from frontend.plots import UNIT, Axis, percent, svg
 
 SHAPES = {
     "●": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
@@ -46,11 +47,15 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class LargeRuler:
-    """``scored`` come best first; ``baselines`` stand on the axis only, as does what guessing scores."""
+    """``scored`` come best first; ``baselines`` stand on the axis only, as does what guessing scores. ``words`` writes
+    a mean; without a ``label`` for screen readers it says how many there are."""
 
     scored: Sequence[Scored]
     baselines: Sequence[Mark] = ()
     guess: float | None = None
+    axis: Axis = UNIT
+    words: Callable[[float], str] = score
+    label: str = ""
 
     @property
     def variants(self) -> list[str]:
@@ -71,25 +76,22 @@ class LargeRuler:
         parts = [*self._axis(bottom), *(part for each in shown for part in self._mark(each, places[id(each)]))]
         end = bottom + _BELOW * len(self.baselines) + 20
         means = "1 mean with 95% interval" if len(shown) == 1 else f"{len(shown)} means with 95% intervals"
-        label = f"{means}. The table below has the numbers."
-        return format_html(
-            '<svg class="ruler large" height="{}" role="img" aria-label="{}">{}{}{}</svg>',
-            *(end, label, _names(shown, places), mark_safe("".join(parts)), _brackets(shown, places)),
-        )
+        label = self.label or f"{means}. The table below has the numbers."
+        return svg("ruler large", end, label, (_names(shown, places), *parts, _brackets(shown, places)))
 
     def _axis(self, bottom: int) -> Iterator[SafeString]:
         end = bottom + _BELOW * len(self.baselines)
-        for share, text in ((0.0, "0"), (0.5, "0.5"), (1.0, "1")):
-            at = _percent(share)
+        for value, text in self.axis.ticks:
+            at = self.axis.at(value)
             yield format_html('<line class="axis" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>', at, _TOP, end)
             yield format_html('<text x="{}" y="{}" text-anchor="middle">{}</text>', at, end + 15, text)
         yield format_html('<line class="axis" x1="0%" x2="100%" y1="{0}" y2="{0}"/>', end)
         if self.guess is not None:
-            at = _percent(self.guess)
+            at = self.axis.at(self.guess)
             yield format_html('<line class="guess" x1="{0}" x2="{0}" y1="4" y2="{1}"/>', at, end)
             yield format_html('<text x="{}" y="12" dx="5">guessing</text>', at)
         for place, mark in enumerate(sorted(self.baselines, key=lambda mark: mark.mean)):
-            at, y = _percent(mark.mean), bottom + _BELOW * place
+            at, y = self.axis.at(mark.mean), bottom + _BELOW * place
             yield format_html('<line class="other" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>', at, y + 2, end)
             words = f"{visible(mark.name)} {score(mark.mean)}"
             side = ("end", -5) if mark.mean > 0.7 else ("start", 5)
@@ -102,23 +104,19 @@ class LargeRuler:
         for name, low, high in (("band", each.low, each.high), ("half", *inner)):
             yield format_html(
                 '<rect class="{}" x="{}" y="{}" width="{}" height="10" rx="4"/>',
-                *(name, _percent(low), y - 5, _percent(high - low)),
+                *(name, self.axis.at(low), y - 5, percent(self.axis.share(high) - self.axis.share(low))),
             )
         shapes = list(SHAPES.values())
         place = self.variants.index(each.variant) if self.legend else 0
         yield format_html(
             '<svg x="{}" y="{}" overflow="visible"><path class="knob" d="{}"/></svg>',
-            _percent(each.mean),
+            self.axis.at(each.mean),
             y,
             shapes[place],
         )
         variant = cut(visible(each.variant), _NAME) if len(self.variants) > len(SHAPES) else ""
-        words = " ".join(filter(None, (score(each.mean), variant, each.more)))
-        yield format_html('<text class="value" x="{}" y="{}" dx="8">{}</text>', _percent(each.high), y + 4, words)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * min(1.0, max(0.0, share)):.2f}%"
+        words = " ".join(filter(None, (self.words(each.mean), variant, each.more)))
+        yield format_html('<text class="value" x="{}" y="{}" dx="8">{}</text>', self.axis.at(each.high), y + 4, words)
 
 
 def _of_models(shown: Sequence[Scored]) -> dict[str, list[Scored]]:

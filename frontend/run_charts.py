@@ -11,7 +11,7 @@ from benchmarks.models import Run
 from benchmarks.presentation.labels import prompt_variant, sentence_case
 from benchmarks.summary import Counted
 from frontend import charts, difficulty_charts
-from frontend.chart_parts import Chart, Spec, figures
+from frontend.chart_parts import Chart, Row, figures
 from frontend.view_models import MetricRow, facets_of, metric_rows
 
 _LEVELS = {"difficulty": "difficulty", "group": "task class", "n_shapes": "number of shapes"}
@@ -67,7 +67,7 @@ def _existing(built: Iterable[Chart | None]) -> list[Chart]:
     return [chart for chart in built if chart is not None]
 
 
-def _surface_cells(run: Run, metric: str) -> list[Spec]:
+def _surface_cells(run: Run, metric: str) -> list[Row]:
     """The scored cells of the surface by task class, then by number of shapes."""
     scored = (cell for cell in run.parts.surface if cell.metric == metric and cell.mean is not None)
     return [
@@ -76,7 +76,7 @@ def _surface_cells(run: Run, metric: str) -> list[Spec]:
     ]
 
 
-def _variant_cells(run: Run, metric: str) -> list[Spec]:
+def _variant_cells(run: Run, metric: str) -> list[Row]:
     """All task classes of a run together, by number of shapes; the group is the prompt variant."""
     by_shapes = run.parts.facets.get("n_shapes", {})
     levels = {int(n_shapes): run.parts.at("n_shapes", n_shapes, metric) for n_shapes in by_shapes}
@@ -87,7 +87,7 @@ def _variant_cells(run: Run, metric: str) -> list[Spec]:
     ]
 
 
-def _cell(run: Run, metric: str, level: Counted, name: str, **filters: str | int) -> Spec:
+def _cell(run: Run, metric: str, level: Counted, name: str, **filters: str | int) -> Row:
     """``filters``, among them the number of shapes, select the results of the cell."""
     url = f"{reverse('frontend:run', args=(run.pk,))}?{urlencode(filters)}#results"
     return {"group": name, "n_shapes": filters["n_shapes"], **figures(level, metric), "url": url}

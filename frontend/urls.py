@@ -62,7 +62,6 @@ urlpatterns = [
     path("", overview.overview, name="overview"),
     path("live/", live.live, name="live"),
     path("theme/", assets.theme, name="theme"),
-    path("assets/charts-<str:version>.js", assets.charts_script, name="charts-script"),
     path("benchmarks/", benchmarks.benchmarks, name="benchmarks"),
     path("datasets/", datasets.dataset_list, name="datasets"),
     path("datasets/new/", dataset_editing.new, {"way": "file"}, name="new-dataset"),

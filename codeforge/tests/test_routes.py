@@ -131,7 +131,6 @@ RULES: dict[str, Rule] = {
     "frontend:live": pages(),
     "frontend:benchmarks": pages(),
     "frontend:theme": writes(OPEN),
-    "frontend:charts-script": pages(OPEN, version="none"),
     "frontend:datasets": pages(),
     "frontend:dataset": pages(slug="sums"),
     "frontend:dataset-tasks": pages(slug="sums"),

@@ -26,7 +26,6 @@ from benchmarks.presentation.providers import PROVIDER_STATUS, SUPPORT
 from benchmarks.queries.tables import providers, runs
 from frontend import bars, ruler
 from frontend.chart_parts import Chart
-from frontend.drawing import BUNDLE_VERSION, drawable
 from frontend.texts import Excerpt, excerpt
 from frontend.view_models import MetricRow
 
@@ -52,7 +51,6 @@ for _write in (
 for _label in (labels.words, labels.sentence_case, labels.metric_title):
     register.filter(_label.__name__, _label)
 register.filter("points", numbers.signed_points)
-register.filter("drawable", drawable)
 for _drawing in (ruler.ruler, ruler.difference_ruler, bars.spark, bars.split_bar, bars.stacked_outcomes):
     register.simple_tag(_drawing)
 register.simple_tag(numbers.money_range)
@@ -243,12 +241,6 @@ def model_link(model: str) -> SafeString:
 def run_ids(rows: Iterable[Any]) -> str:
     """The runs of the rows as Compare takes them: ``12,15``."""
     return ",".join(str(row.run.pk) for row in rows)
-
-
-@register.simple_tag
-def charts_script() -> str:
-    """The address of the chart script; it contains the version, so browsers may cache it forever."""
-    return reverse("frontend:charts-script", args=(BUNDLE_VERSION,))
 
 
 @register.simple_tag

@@ -1,12 +1,11 @@
-"""Charts: specs, drawing, the colors of both themes, and the places of names."""
+"""Charts: drawings, the files made of them, the colors of both themes, and the places of names."""
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
+from html import unescape
 from itertools import combinations
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -15,9 +14,10 @@ from hypothesis import strategies as st
 
 from benchmarks.summary import Expected, Level, Threshold
 from frontend import charts, difficulty_charts, drawing
-from frontend.chart_parts import Chart, Measure, whole_numbers
+from frontend.chart_parts import Chart, Measure
 from frontend.charts import Contender
 from frontend.label_places import CHARACTER, HEIGHT, LINE, LONGEST, PLACES, WIDTH, label_places, share_of
+from frontend.plots import round_axis
 
 SCORE = Measure("exact_match", "Exact match")
 THEMES: tuple[drawing.Theme, ...] = ("light", "dark")
@@ -42,6 +42,13 @@ CONTENDERS = [
     Contender("a/small", level(0.7, 0.62, 0.77, 100), cost=0.3, latency=200.0),
     Contender("b/dear", level(0.65, 0.58, 0.72, 100), cost=5.0, latency=None),
 ]
+HISTORY = [
+    {
+        **{"run": f"Run {n}", "at": f"2026-11-0{n}T03:00:00", "version": f"v{1 + n // 3}", "is_new": n == 3},
+        **{"mean": 0.2 * n, "low": 0.2 * n - 0.1, "high": 0.2 * n + 0.1, "n": "40 of 40"},
+    }
+    for n in (1, 2, 3, 4)
+]
 LEVELS = [Level(n, 0.5, 3, 4) for n in (3, 4, 5)]
 CURVE = Threshold("n_shapes", "count", 0.0, "fitted", 4.0, slope=1.0, lapse=0.0, levels=LEVELS)
 
@@ -65,46 +72,80 @@ def every_chart() -> list[Chart]:
         charts.quality_against("latency", CONTENDERS, SCORE),
         charts.deltas([("b", -0.1, -0.2, 0.0, 50), ("c", 0.05, -0.01, 0.11, 48)], "a", SCORE),
         *difficulty_charts.threshold_charts([CURVE]),
+        charts.score_over_time("history-1", "reasoning: Exact match", HISTORY, SCORE),
     ]
     existing = [chart for chart in drawn if chart is not None]
-    assert len(existing) == 9
+    assert len(existing) == 10
     return existing
 
 
-def test_every_chart_is_drawn_with_its_title_a_table_and_colors_of_the_page() -> None:
+def text_of(svg: str) -> list[str]:
+    """The texts of a drawing."""
+    return re.findall(r"<text[^>]*>([^<]+)</text>", svg)
+
+
+def panel_of(chart: Chart | None) -> str:
+    """The only drawing of a chart."""
+    assert chart is not None
+    [panel] = chart.panels
+    return panel
+
+
+def test_every_chart_has_its_title_a_table_and_in_each_theme_a_file_with_the_colors_of_the_page() -> None:
     for chart in every_chart():
-        svg = drawing.svg(chart)
-        assert svg.startswith("<svg"), chart.name
-        assert chart.title in re.sub(r"<[^>]+>", "", svg)
         assert chart.note, chart.name
         assert chart.rows, chart.name
         assert all(len(row) == len(chart.columns) for row in chart.rows), chart.name
-        written = {key: value for key, value in chart.spec.items() if key != "data"}
-        assert not re.search(r'"#[0-9a-f]{3,8}"|"rgb\(', json.dumps(written)), chart.name
+        for panel in chart.panels:
+            assert not re.search(r"#[0-9a-f]{3,8}|rgb|style=", panel), chart.name
         for theme in THEMES:
-            assert "var(--" not in json.dumps(drawing.resolved(chart.spec, theme)), chart.name
+            svg = drawing.svg(chart, theme)
+            ElementTree.fromstring(svg)  # our own drawing, of no hostile XML
+            assert " ".join(re.findall(r'class="title"[^>]*>([^<]+)<', svg)) == chart.title
+            assert "var(" not in svg, chart.name
+            assert drawing.tokens(theme)["--ink"] in svg
 
 
-def test_levels_of_a_score_are_drawn_on_the_ruler_and_others_by_the_browser() -> None:
+def test_what_a_drawing_is_made_of_has_a_color() -> None:
+    looks = set(re.findall(r"\.([a-z][\w-]*)", drawing.DRAWINGS.read_text()))
+    for chart in every_chart():
+        for panel in chart.panels:
+            named = {name for names in re.findall(r'class="([^"]+)"', panel) for name in names.split()}
+            assert named - {"large", "small", "rows", "names", "beside", "behind"} <= looks, chart.name
+
+
+def test_pages_leave_the_room_around_a_drawing_that_files_do() -> None:
+    css = drawing.TOKENS.with_name("app.css").read_text()
+    above, right, below, left = drawing._MARGINS["plot"]
+    assert f"margin: {above}px {right}px {below}px {left}px;" in css
+    assert (
+        f".plot.rows {{ width: calc(100% - {148 + 16}px); margin-left: {drawing._MARGINS['plot rows'][3]}px; }}" in css
+    )
+    assert f".plot.small {{ margin-top: {drawing._MARGINS['plot small'][0]}px; }}" in css
+
+
+def test_a_level_without_an_interval_has_a_mark_alone() -> None:
     levels = {"easy": Expected(0.9, 10, 0.8, 1.0), "hard": Expected(0.2, 9), "none": Expected()}
-    chart = charts.by_level("x", "x", "x", levels, SCORE)
+    panel = panel_of(charts.by_level("x", "x", "x", levels, SCORE))
+    assert ">0.900 n = 10</text>" in panel
+    assert panel.count('class="knob"') == 2
+    assert re.findall(r'class="band" x="[\d.]+%" y="\d+" width="([\d.]+)%"', panel) == ["20.00", "0.00"]
+
+
+def test_of_very_many_levels_the_first_are_drawn_and_the_note_says_so() -> None:
+    chart = charts.by_level("x", "x", "x", {f"level {n}": Expected(0.5, 9, 0.4, 0.6) for n in range(50)}, SCORE)
+    assert panel_of(chart).count('class="knob"') == 40
     assert chart is not None
-    assert ">0.900 (n = 10)</text>" in str(chart.drawn)
-    assert str(chart.drawn).count('class="knob"') == 2
-    latency = charts.by_level("x", "x", "x", levels, Measure("latency", "Latency", "ms", bounded=False))
-    assert latency is not None
-    assert latency.drawn is None
+    assert chart.note.endswith("The first 40 of 50; the table has all.")
+    assert len(chart.rows) == 50
 
 
 def test_what_is_free_stands_beside_a_logarithmic_axis() -> None:
     free = Contender("c/free", level(0.5, 0.4, 0.6, 100), cost=0.0, latency=100.0)
     chart = charts.quality_against("cost", [*CONTENDERS, free], SCORE)
     assert chart is not None
-    x = chart.spec["layer"][3]["encoding"]["x"]
-    assert x["scale"]["type"] == "log"
-    assert x["axis"]["values"][0] == pytest.approx(0.06)
     assert [row[1] for row in chart.rows] == [12.0, 0.3, 5.0, 0.0]
-    assert "Free" in str(drawing.svg(chart, "light"))
+    assert text_of(panel_of(chart))[3:8] == ["Free", "$0.5", "$1", "$2", "$5"]
 
 
 def test_what_has_no_known_cost_is_named_below_the_chart() -> None:
@@ -125,14 +166,54 @@ def test_baselines_are_not_part_of_a_frontier() -> None:
 
 def test_values_and_n_stand_beside_the_marks() -> None:
     for chart, words in (
-        (charts.ranking(CONTENDERS, SCORE), "0.700 (n = 100 of 100)"),
+        (charts.ranking(CONTENDERS, SCORE), "0.700 n = 100 of 100"),
         (charts.quality_against("cost", CONTENDERS, SCORE), "a/small 0.700"),
-        (charts.deltas([("b", -0.1, -0.2, 0.0, 50)], "a", SCORE), "-10.0 (n = 50)"),
+        (charts.deltas([("b", -0.1, -0.2, 0.0, 50)], "a", SCORE), "−10.0 n = 50"),
         (difficulty_charts.surface_lines(CELLS, SCORE), "0.650"),
+        (difficulty_charts.surface_heat_map(CELLS, SCORE), "0.75"),
         (charts.histogram("spread", [0, 0.5, 1], [3, 44], SCORE), "44"),
+        (charts.score_over_time("history-1", "x", HISTORY, SCORE), "0.800"),
     ):
         assert chart is not None
-        assert f">{words}<" in drawing.svg(chart).replace("\u2212", "-"), chart.name
+        assert words in text_of(drawing.svg(chart)), chart.name
+
+
+def test_differences_stand_around_zero() -> None:
+    panel = panel_of(charts.deltas([("b", -0.1, -0.2, 0.0, 50), ("c", 0.1, 0.05, 0.15, 50)], "a", SCORE))
+    assert [text for text in text_of(panel) if text in {"−20", "−10", "0", "10", "20"}] == [
+        "−20",
+        "−10",
+        "0",
+        "10",
+        "20",
+    ]
+    assert re.findall(r'<svg x="([\d.]+)%" y="\d+" overflow="visible"><path class="knob"', panel) == ["25.00", "75.00"]
+
+
+def test_a_score_over_time_names_versions_and_moments() -> None:
+    panel = panel_of(charts.score_over_time("history-1", "x", HISTORY, SCORE))
+    assert "v2" in text_of(panel)
+    assert "v1" not in text_of(panel)
+    assert [text for text in text_of(panel) if text.startswith("Nov")] == ["Nov 02", "Nov 03", "Nov 04"]
+    assert "<title>Run 3, 2026-11-03 03:00, v2: 0.600 (0.500 to 0.700), n = 40 of 40</title>" in panel
+
+
+@pytest.mark.parametrize(
+    ("times", "ticks"),
+    [
+        (["2026-11-01T03:00:00"], ["03:00:00"]),
+        (["2026-11-01T03:00:00", "2026-11-01T03:00:02"], ["03:00:00", "03:00:01", "03:00:02"]),
+        (["2026-11-01T03:00:00", "2026-11-01T08:00:00"], ["03:00", "04:00", "05:00", "06:00", "07:00", "08:00"]),
+        (
+            ["2025-11-01T03:00:00", "2026-11-01T03:00:00"],
+            ["Nov 2025", "Jan 2026", "Mar 2026", "May 2026", "Jul 2026", "Sep 2026"],
+        ),
+    ],
+)
+def test_the_ticks_of_time_differ(times: list[str], ticks: list[str]) -> None:
+    points = [HISTORY[0] | {"at": at} for at in times]
+    shown = text_of(panel_of(charts.score_over_time("history-1", "x", points, SCORE)))
+    assert [text for text in shown if ":" in text or " 20" in text] == ticks
 
 
 def test_the_ticks_of_a_logarithmic_axis_have_units_and_room() -> None:
@@ -141,25 +222,29 @@ def test_the_ticks_of_a_logarithmic_axis_have_units_and_room() -> None:
     for by, ticks in (("cost", ["$0.01", "$0.1", "$1", "$10"]), ("latency", ["10 ms", "100 ms", "1 s", "10 s"])):
         chart = charts.quality_against(by, [fast, slow], SCORE)
         assert chart is not None
-        texts = re.findall(r"<text[^>]*>([^<]+)</text>", drawing.svg(chart))
+        texts = text_of(panel_of(chart))
         assert [text for text in texts if re.fullmatch(r"\$[\d.,]+|[\d.,]+ m?s", text)] == ticks
 
 
 def test_groups_are_small_plots_on_common_axes() -> None:
     chart = difficulty_charts.surface_lines(CELLS, SCORE)
     assert chart is not None
-    assert chart.spec["facet"]["field"] == "group"
-    assert "scale" not in chart.spec["resolve"]
-    assert chart.spec["facet"]["sort"] == ["count", "existence"]
-    assert "undefined" not in drawing.svg(chart)
-    assert "color" not in json.dumps([part["encoding"] for part in chart.spec["spec"]["layer"]])
+    assert [text_of(panel)[6:7] for panel in chart.panels] == [["count"], ["existence"]]
+    ticks = [text_of(panel)[:6] for panel in chart.panels]
+    assert ticks == [["0", "0.5", "1", "3", "4", "5"]] * 2
+    svg = drawing.svg(chart)
+    assert re.findall(r'<svg x="(\d+)" y="(\d+)"', svg) == [("56", "84"), ("312", "84")]
 
 
 def test_each_chart_has_a_sentence_for_screen_readers() -> None:
     for chart in every_chart():
-        description = chart.drawing["description"]
-        assert description.startswith(f"{chart.title}. "), chart.name
-        assert description.endswith(". The table below has the same numbers."), chart.name
+        labels = [re.search(r'role="(img|group)" aria-label="([^"]+)"', panel) for panel in chart.panels]
+        for label in labels:
+            assert label is not None
+            assert "The table below has the" in label.group(2)
+        if 'class="plot small"' not in chart.panels[0]:
+            assert labels[0] is not None
+            assert unescape(labels[0].group(2)).startswith(f"{chart.title}. "), chart.name
 
 
 @given(st.lists(POINTS, min_size=1, max_size=12))
@@ -192,7 +277,8 @@ def test_there_is_no_chart_without_numbers() -> None:
 def test_each_cell_of_the_surface_links_to_its_results() -> None:
     chart = difficulty_charts.surface_heat_map(CELLS, SCORE)
     assert chart is not None
-    assert [row["url"] for row in chart.spec["data"]["values"]] == [cell["url"] for cell in CELLS]
+    assert re.findall(r'<a href="([^"]+)"', panel_of(chart)) == [cell["url"] for cell in CELLS]
+    assert 'aria-label="count, 3 shapes: 0.750 (0.350 to 0.950), n = 20"' in panel_of(chart)
     assert [url for _, url in chart.linked_rows] == [cell["url"] for cell in CELLS]
 
 
@@ -200,8 +286,9 @@ def test_a_measurement_without_bounds_has_no_axis_from_0_to_1() -> None:
     latency = Measure("latency", "Latency", "ms", bounded=False)
     chart = charts.by_level("x", "x", "x", {"easy": Expected(420.0, 3)}, latency)
     assert chart is not None
-    assert "domain" not in json.dumps(chart.spec["layer"])
     assert "interval" not in chart.note
+    assert text_of(panel_of(chart))[-1].startswith("420 ms n = ")
+    assert text_of(panel_of(chart))[2:6] == ["200", "400", "600", "800"]
 
 
 def test_hostile_labels_stay_text_and_never_end_the_process() -> None:
@@ -213,14 +300,8 @@ def test_hostile_labels_stay_text_and_never_end_the_process() -> None:
         svg = drawing.svg(chart)
         assert "<script" not in svg
         assert ElementTree.fromstring(svg).tag.endswith("svg"), ascii(label)  # our own drawing, of no hostile XML
+        assert "<script" not in panel_of(chart)
         assert drawing.png(chart, "dark").startswith(b"\x89PNG"), ascii(label)
-
-
-def test_the_chart_script_is_built_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    built: list[str] = []
-    monkeypatch.setattr(drawing, "_built_bundle", lambda: built.append("") or "draw();")
-    assert drawing.bundle(tmp_path) == drawing.bundle(tmp_path)
-    assert len(built) == 1
 
 
 def luminance(color: str) -> float:
@@ -285,7 +366,7 @@ def test_a_name_far_from_its_dot_is_joined_to_it_by_a_line() -> None:
     chart = charts.quality_against("cost", crowd, SCORE)
     assert chart is not None
     assert "only in the table" not in chart.note
-    assert any("x2Offset" in part["mark"] for part in chart.spec["layer"])
+    assert 'class="leader"' in panel_of(chart)
 
 
 def test_a_value_has_its_position_on_a_linear_and_a_logarithmic_axis() -> None:
@@ -303,7 +384,33 @@ def test_axes_of_counts_have_whole_numbers_only() -> None:
         (0, 1_200, 5, [0, 500, 1_000]),
         (7, 7, 10, [7]),
     ):
-        assert whole_numbers(low, high, most) == {"values": ticks, "format": ",d"}
-    counts = charts.histogram("spread", [0, 0.5, 1], [1, 0], SCORE)
-    assert counts is not None
-    assert counts.spec["encoding"]["y"]["axis"]["values"] == [0, 1]
+        axis = round_axis([low, high], most=most, whole=True, inside=True)
+        assert [value for value, _ in axis.ticks] == ticks
+        assert (axis.low, axis.high) == (low, high)
+    panel = panel_of(charts.histogram("spread", [0, 0.5, 1], [1, 0], SCORE))
+    assert text_of(panel)[:2] == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ([0.0, 117.0], ["0", "50", "100", "150"]),
+        ([-13.0, 13.0], ["−20", "−10", "0", "10", "20"]),
+        ([0.3, 0.61], ["0.3", "0.4", "0.5", "0.6", "0.7"]),
+        ([420.0], ["200", "400", "600", "800"]),
+        ([0.0], ["−0.5", "0", "0.5"]),
+        ([1_234_567.0, 9_876_543.0], ["0", "5,000,000", "10,000,000"]),
+    ],
+)
+def test_an_axis_has_room_for_its_values_and_round_ticks(values: list[float], ticks: list[str]) -> None:
+    axis = round_axis(values)
+    assert axis.low <= min(values) <= max(values) <= axis.high
+    assert [text for _, text in axis.ticks] == ticks
+
+
+@given(st.lists(st.floats(-1e9, 1e9, allow_subnormal=False), min_size=1, max_size=5), st.integers(2, 8))
+def test_any_axis_has_few_ticks_in_order(values: list[float], most: int) -> None:
+    axis = round_axis(values, most=most)
+    assert 2 <= len(axis.ticks) <= most + 3
+    places = [value for value, _ in axis.ticks]
+    assert places == sorted(set(places))

@@ -51,7 +51,6 @@ NOT_READ = {
     "add-system": "takes a form",
     "edit-system": "see the tests of systems",
     "delete-system": "takes a form",
-    "charts-script": "a script of ours",
     "selected-runs": "takes a form",
     "plan": "takes a form",
     "size": "takes a form",

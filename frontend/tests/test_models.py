@@ -86,6 +86,7 @@ def test_versions_are_marked_only_where_there_is_more_than_one() -> None:
     measure = Measure("exact_match", "Exact match")
     one = score_over_time("history-1", "a", [point, point], measure)
     two = score_over_time("history-1", "a", [point, {**point, "is_new": True}], measure)
-    assert len(two.spec["layer"]) == len(one.spec["layer"]) + 2
+    assert two.panels[0].count('class="joined"') == 1
+    assert one.panels[0].count('class="joined"') == 0
     assert "another version" in two.note
     assert "another version" not in one.note

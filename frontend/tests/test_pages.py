@@ -425,7 +425,7 @@ def test_a_run_without_a_weak_spot_says_so_and_draws_no_chart(client: Client) ->
     dataset = make_dataset([make_task(n, difficulty="easy" if n % 2 else "hard") for n in range(1, 9)])
     html = page(client, f"/runs/{make_scored_run(dataset, [1.0, 1.0, 0.0, 0.0] * 2).pk}/")
     assert "No weak group found." in html
-    assert "data-chart" not in html
+    assert 'class="chart"' not in html
 
 
 def test_the_list_of_results_begins_with_those_not_correct(client: Client) -> None:
@@ -587,7 +587,7 @@ def test_canvas_pages_show_pictures_questions_and_answers(client: Client) -> Non
     assert 'class="canvas-picture"' in html
     assert "my own answer" in html
     assert "Majority guess" in page(client, "/canvases/canvases-7/audit/")
-    assert "application/json" in page(client, f"/runs/{run.pk}/surface/")
+    assert '<svg class="plot rows"' in page(client, f"/runs/{run.pk}/surface/")
 
 
 def test_the_picture_of_a_canvas_is_dark_where_the_page_is(client: Client) -> None:

@@ -115,7 +115,6 @@ def cost(request: HttpRequest, pk: int) -> HttpResponse:
     charts = placed(matrix_charts(matrix), "experiment-chart", pk, query=context["query"].removeprefix("?"))
     context |= {
         "charts": charts,
-        "are_scripted": any(not each.chart.drawn for each in charts),
         "costs": COSTS.where(has_variants=matrix["has_variants"]).of(
             cell.run for row in matrix["matrix"].rows for cell in row.cells if cell
         ),

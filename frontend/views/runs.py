@@ -84,12 +84,9 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     run = run_or_404(pk)
     report = report_of(run)
     scores = _scores(run, params.text(request.GET, "charts"))
-    drawn = (*scores["charts"], *report["threshold_charts"])
     context = _status(run) | report | scores | _results(request, run) | _controls(request, run)
     context |= {
         "run_title": f"{run.model} on {run.dataset.slug}",
-        # A live run may get such charts when it ends, without loading the page anew.
-        "are_scripted": run.is_live or any(not each.chart.drawn for each in drawn),
         "has_surface": bool(run.parts.surface),
         "settings": settings_of(run),
         "canvases": sentences.canvases(run.numbers.canvases),

@@ -17,7 +17,6 @@ from benchmarks.presentation.cells import (
     Link,
     Mean,
     Moment,
-    Part,
     State,
     Strong,
     Words,
@@ -85,8 +84,12 @@ def _preference(run: Run) -> Cell:
     between = " or ".join(each["name"] for each in candidates_of(run)[:3])
     about = f"{between} · {(run.preference or {})['dataset']} · by {run.judge_model or PEOPLE}"
     link = Link(f"Preference run {run.pk}", "preference", (run.pk,), look="row-link anywhere")
-    parts: list[Part] = [Group(parts_of(_result(run)), block=True), Group([_preference_state(run)], block=True)]
-    return [link, Group([Words(about, "soft small anywhere")], block=True), Group(parts, "narrow-only small", block=True)]
+    beneath = [Group(parts_of(_result(run)), block=True), Group([_preference_state(run)], block=True)]
+    return [
+        link,
+        Group([Words(about, "soft small anywhere")], block=True),
+        Group(beneath, "narrow-only small", block=True),
+    ]
 
 
 def _preference_state(run: Run) -> State:

@@ -218,7 +218,6 @@ NO_PAGES = {
     "live": "a part of lists",
     "theme": "accepts a form and goes back",
     "providers": "leads to the models",
-    "charts-script": "a script",
     "plan": "a part of the launch page",
     "launch-metrics": "a part of the launch page",
     "trial": "a part of the launch page",

@@ -31,16 +31,11 @@ document.addEventListener("securitypolicyviolation", (event) =>
 # Whether the page contains a character that hides or reverses text: a direction mark or an escape.
 INVISIBLE = r"/[\u202a-\u202e\u2066-\u2069\u001b]/.test(document.body.innerText + document.title)"
 
-# A function: an expression would be evaluated anew at each poll, which the site's policy forbids.
-_CHARTS_DRAWN = """
-() => [...document.querySelectorAll("[data-chart]")]
-  .every((chart) => chart.matches(":has(.chart-canvas svg):not([aria-busy])"))
-"""
-# The window's new size and color scheme reach the page with a frame, a drawing's new size its observer with the next.
+# The window's new size and color scheme reach the page with a frame.
 _TWO_FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 _BEYOND_WINDOW = """
 [...document.querySelectorAll("body *")]
-  .filter((part) => part.getBoundingClientRect().right > innerWidth + 1 && !part.closest(".scroll, .chart-canvas"))
+  .filter((part) => part.getBoundingClientRect().right > innerWidth + 1 && !part.closest(".scroll"))
   .slice(0, 5).map((part) => `${part.tagName}.${part.className}`)
 """
 
@@ -56,7 +51,7 @@ class Tab:
     """Number of documents loaded: a page that updates itself loads none."""
 
     def open(self, path: str, status: int = 200) -> Page:
-        """Go to a page of the site, which must respond with ``status``; its charts are drawn when this returns."""
+        """Go to a page of the site, which must respond with ``status``."""
         response = self.page.goto(self.address + path)
         assert response is not None
         assert response.status == status, f"{path} responded with {response.status}"
@@ -67,9 +62,7 @@ class Tab:
         return self.page
 
     def settle(self) -> None:
-        """Wait until charts are drawn and transitions have ended."""
-        self.page.evaluate(_TWO_FRAMES)
-        self.page.wait_for_function(_CHARTS_DRAWN)
+        """Wait until transitions have ended."""
         self.page.evaluate(_TWO_FRAMES)
         self.page.evaluate("Promise.all(document.getAnimations().map((move) => move.finished.catch(() => null)))")
 

@@ -262,7 +262,7 @@ def test_a_table_is_imported_with_chosen_columns(tab: Tab, site: Site, tmp_path:
 def test_a_chosen_theme_applies_to_every_page_and_to_charts(tab: Tab, site: Site) -> None:
     page = tab.open(f"/runs/{site.runs['canvases medium']}/surface/")
     background = "getComputedStyle(document.documentElement).backgroundColor"
-    text = "getComputedStyle(document.querySelector('.chart-canvas svg text')).fill"
+    text = "getComputedStyle(document.querySelector('.chart svg text')).fill"
     light = page.evaluate(background), page.evaluate(text)
     page.select_option("#theme", "dark")
     page.locator("html[data-theme=dark]").wait_for()
@@ -290,7 +290,7 @@ def test_days_and_times_are_those_of_the_reader(new_tab: NewTab, site: Site) -> 
 
 def test_a_cell_of_the_difficulty_surface_leads_to_its_results(tab: Tab, site: Site) -> None:
     page = tab.open(f"/runs/{site.runs['canvases medium']}/surface/")
-    page.locator(".chart-canvas .mark-text text").first.click()
+    page.locator(".chart svg a").first.click()
     page.wait_for_url(re.compile(r"group=\w+.*n_shapes=\d|n_shapes=\d.*group=\w+"))
     task_class = page.locator("#group option:checked").inner_text()
     rows = page.locator("#results tbody tr").all_inner_texts()
