@@ -117,7 +117,7 @@ def test_a_fitted_threshold_is_drawn_with_its_curve(client: Client) -> None:
     run.save()
     page = words(client, f"/runs/{run.pk}/")
     assert "7.0 (6.4 to 7.6) 450 of 540 (83.3%)" in page
-    assert page.count(" 50 of 60 (83.3%)") == len(levels)
+    assert page.count(" 50 of 60 (83.3%)") == 2 * len(levels), "in tooltips and in the table"
     drawn = client.get(f"/runs/{run.pk}/thresholds/threshold-shapes.svg")
     assert drawn.status_code == 200
     assert b"Count" in drawn.content
