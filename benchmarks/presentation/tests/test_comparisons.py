@@ -126,7 +126,7 @@ def test_runs_are_the_same_differ_by_more_or_neither_within_a_margin():
 
 def test_missing_scores_keep_a_difference_from_being_more_than_the_margin():
     a, b = two_runs(80, 0, 400)
-    unscored = {task: None for task in range(100, 180)}
+    unscored = dict.fromkeys(range(100, 180))
     found = edges(a | unscored, b)
     assert found.low is not None
     assert found.low > 0.05
