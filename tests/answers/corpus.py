@@ -7,8 +7,7 @@ a metric or a canvas task class, to answers, and an answer to replies. `none` is
 gives none, several, or says that it has none. Where an answer is a sentence about the task ("The capital of France is
 Paris"), the question is given, because a person reads it with the question.
 
-`formerly_unseen.yaml` and `unseen.yaml` are apart: their replies were labeled right or wrong before the rules were
-read. No rule is written from `unseen.yaml`.
+`formerly_unseen.yaml` is apart: its replies are labeled right or wrong for one reference.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ from tasks_app.tasks.answers import Verdict, judge_phrase
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
 PARTS = ("plain", "small_model", "adversarial", "development")
-UNSEEN = "unseen"
-LABELED = ("formerly_unseen", UNSEEN)
+LABELED = ("formerly_unseen",)
 CHOICES = ("London", "Paris", "Rome", "New York")
 NO_ANSWER = "none"
 
