@@ -357,14 +357,15 @@ class DeterministicMetric(Metric):
     def best_score(self, item: Item) -> Score:
         """The score by the accepted answer that the answer matches best.
 
-        If one of them could not be compared, that is the score, unless another makes the answer correct.
+        If one of them could not be compared, that is the score, unless another makes the answer correct. Of equal
+        scores, one that leaves open what the answer is comes first.
         """
         if "expected_output" not in self.needs or not item.other_answers:
             return self.score(item)
 
-        def preference(score: Score) -> tuple[bool, bool, float]:
+        def preference(score: Score) -> tuple[bool, bool, float, bool]:
             value = -1.0 if score.value is None else score.value
-            return value >= self.passes_at, score.status is ScoreStatus.METRIC_ERROR, value
+            return value >= self.passes_at, score.status is ScoreStatus.METRIC_ERROR, value, score.status in FAULTS
 
         best = max(map(self.score, item.by_answer()), key=preference)
         return replace(best, reason=f"{best.reason} Best of {1 + len(item.other_answers)} accepted answers.")

@@ -1,120 +1,173 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 
-from benchmarks.metrics.base import DeterministicMetric, Item, Score, scored, shortened
+from benchmarks.metrics.base import DeterministicMetric, Item, Score, scored, shortened, unparsable
+from benchmarks.metrics.contains import contains_words
 from benchmarks.metrics.extraction import How, extract_text, reference_texts, same_spacing, unspaced, whole_answer
-from tasks_app.tasks.reply import layers, marked_answers, sentences, unwrap
+from tasks_app.tasks.reply import CJK, deciding_body, is_uncertain, layers, marked_answers, sentences, takes_back
 
 MAX_SPACING = 2_000
 """An answer that is longer than twice the expected text by more characters than these is not compared further."""
+MAX_BARE = 3
+"""Words of a line that may be an answer by itself. A longer one beside an answer is a remark."""
 
-_SAYS_NOTHING = frozenset(
-    "a an the is are was were be it its it's that that's this these so thus hence therefore which what who where when"  # noqa: SIM905
-    " would must i think believe answer correct final called named of in on at by for to and do does did s".split()
-)
-_NEGATION = re.compile(r"\b(?:not|no|never|nor|neither|cannot)\b|n['’]t\b", re.IGNORECASE)
-_BEFORE_ANSWER = re.compile(
-    r"(?:\b(?:is|are|was|were|be|called|named|it['’]s|that['’]s|by|in|on|at|to)(?: an?| the)?|[:=—–][*_]{0,2})"
-    r"\s*[*_`\"“]{0,3}$",
+_ANNOUNCED = frozenset({How.ANSWER_LINE, How.ANSWER_SENTENCE, How.BOXED, How.FENCED_BLOCK})
+_CASE_MATTERS = re.compile(
+    r"\b(?:(?:upper|lower|letter|title|camel|snake)[ -]?case|case[- ]sensitive|capital letters?|capitali[sz]\w+)\b",
     re.IGNORECASE,
 )
-_AFTER_ANSWER = re.compile(r"[*_`\"”]{0,3}\s+(?:is|are|was|were|has|had|comes?|stands?|did|does|[a-z]+ed|[a-z]{3,}s)\b")
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|nor|neither|cannot|without|nicht|kein\w*|pas|jamais|nunca)\b|n['’]t\b|不|没|ない", re.IGNORECASE
+)
+_BEFORE_ANSWER = re.compile(
+    r"(?:\b(?:is|are|was|were|be|called|named|it['’]s|that['’]s|by|in|on|at|to|as|ist|war|heißt|est|était|es|fue|era)"
+    r"(?: (?:an?|the))?|[:=—–][*_]{0,2}|[是为為は]|,? hence|,? thus|,? so)\s*[*_`\"“「『]{0,3}$",
+    re.IGNORECASE,
+)
+_AFTER_ANSWER = re.compile(
+    r"[*_`\"”]{0,3}\s+(?:is|are|was|were|has|had|comes?|stands?|did|does|wrote|[a-z]+ed|[a-z]{3,}s)\b"
+)
 _IT_IS = re.compile(
     r"[-*•]\s|no, |answer:|(?:no, )?(?:i (?:think|believe) (?:that )?)?(?:it|that)(?: is|['’]s| would be)\b",
     re.IGNORECASE,
 )
-_CORRECTION = re.compile(
-    r"\b(?:actually|wait|sorry|correction|instead|rather|however|but|although|or|maybe|perhaps|hmm|oops)\b",
-    re.IGNORECASE,
-)
 _NO_THEN = re.compile(r"^no[,:]\s", re.IGNORECASE)
 _CONTRAST = re.compile(r",? but |;\s|, so ", re.IGNORECASE)
-_EMPHASIS = re.compile(r"\*\*([^*\n]{1,200})\*\*")
-_EXPLANATION = re.compile(r",? (?:because|since) | \(")
+_EMPHASIS = re.compile(r"\*\*([^*\n]{0,199}[^*\n:])\*\*(?!:)")
+_EXPLANATION = re.compile(r",? (?:because|since|which|who)\b| [(–—]|, (?:where|when|as|an?|the|with) ")
+_LABELED = re.compile(r"(?m)^\W{0,6}(?:[^\W\d][\w-]* ){0,3}[^\W\d][\w-]*[*_]{0,2}[:：][*_]{0,2}[ \t]*(\S.*)$")
 
 
 class ExactMatch(DeterministicMetric):
-    """1 if the whole answer, or the short answer extracted from it, equals the expected text.
+    """1 if the answer is the expected text.
 
-    White space, "Answer:" before either text, a full stop at the end, emphasis and quotes around the answer and an
-    explanation after it ("Paris (France)", "Paris. It is ...") do not matter, nor does a last sentence that says the
-    expected text in the words of the task ("The capital of France is Paris."); letter case and all other punctuation
-    do, also quotes in the expected text. Unicode is normalized to NFC.
+    The answer is the whole reply, what it announces ("Answer: Paris", ``\\boxed{}``, JSON, "City: Paris"), its only
+    emphasized words, a first or last line or sentence that is nothing else ("Paris", "Paris (France)"), or what a
+    sentence gives in the place of an answer ("The capital of France is Paris."). White space, letter case, emphasis,
+    quotes and the stop around it do not matter; all other punctuation does, also quotes in the expected text, and
+    letter case if the task is about it ("in upper case"). Unicode is normalized to NFC. To compare strictly, use
+    ``regex`` with ``^`` and ``$``.
+
+    0 if the reply does not mention the expected text, or announces something else. Any other reply is unparsable: it
+    mentions the text, but does not certainly give it as its answer.
     """
 
     name = "exact_match"
     title = "Exact match"
-    description = "The answer equals the expected text; differences in whitespace are ignored"
+    description = "The answer equals the expected text; differences in whitespace and letter case are ignored"
     needs = frozenset({"expected_output"})
 
     def score(self, item: Item) -> Score:
         references = reference_texts(item.expected_output)
-        expected = {unspaced(text) for text in references}
+        match_case = bool(_CASE_MATTERS.search(item.input))
+        expected = {_comparable(text, match_case) for text in references}
         whole = whole_answer(item.actual_output)
         comparable = 2 * len(item.expected_output) + MAX_SPACING
-        if len(whole.text) <= comparable and unspaced(whole.text) in expected:
+
+        def equal(*texts: str) -> bool:
+            return not expected.isdisjoint(_comparable(text, match_case) for text in texts if text)
+
+        if len(whole.text) <= comparable and equal(whole.text):
             return scored(True, "The answer matches the expected text.", whole)
         extraction = extract_text(item.actual_output)
         written = [same_spacing(text[:comparable]) for text in extraction.layers]
         explained = [text for layer in written for text in layers(_EXPLANATION.split(layer, maxsplit=1)[0])]
-        first = _first_sentence(extraction.text[:comparable])
-        if not expected.isdisjoint(map(unspaced, [*written, *explained, *layers(first)])):
+        if equal(*written, *explained):
             return scored(True, f"The {extraction.how} matches the expected text.", extraction)
-        if unspaced(_emphasized(whole.text[-MAX_SPACING:])) in expected - {""}:
-            return scored(True, "The emphasized words of the sentence are the expected text.", extraction)
-        marked = extraction.how is How.WHOLE_ANSWER and marked_answers(whole.text)  # that contradict each other
-        if not marked and _says(extraction.written or extraction.text, references, item.input):
-            return scored(True, "The sentence says the expected text in the words of the task.", extraction)
+        body = extraction.text if extraction.how in _ANNOUNCED else deciding_body(item.actual_output)
+        body = body if len(body) <= comparable else f"{body[: MAX_SPACING // 2]}\n{body[-MAX_SPACING // 2 :]}"
+        contradictory = extraction.how not in _ANNOUNCED and marked_answers(whole.text)
+        if not contradictory and (
+            any(equal(*layers(part)) for part in _parts_alone(body, item.input, references))
+            or any(_says(sentence, references, item.input) for sentence in _deciding_sentences(body))
+        ):
+            return scored(True, "The answer gives the expected text.", extraction)
         answer = same_spacing(extraction.text[:comparable])
         if not answer:
             return scored(False, "The answer is empty.", extraction)
-        folded = {text.casefold() for text in expected}
-        only_case = " Only the case differs." if unspaced(answer).casefold() in folded else ""
-        reason = f"Expected “{shortened(same_spacing(references[0]))}”, found “{shortened(answer)}”.{only_case}"
-        return scored(False, reason, extraction, failure="Only the case differs" if only_case else "Different text")
+        shown = shortened(same_spacing(references[0]))
+        only_case = " Only the case differs." if answer.casefold() in {text.casefold() for text in expected} else ""
+        if only_case or not any(_mentions(body, wanted) for wanted in references):
+            reason = f"Expected “{shown}”, found “{shortened(answer)}”.{only_case}"
+            return scored(False, reason, extraction, failure="Only the case differs" if only_case else "Different text")
+        reason = f"The answer mentions “{shown}”, but does not certainly give it as its answer."
+        return unparsable(reason, extraction, failure="Mentioned, not certainly given")
 
 
-def _emphasized(text: str) -> str:
-    """The only emphasized words of a text, if they end the only sentence, after a copula: "Its city is **Canberra**."""
-    found = _EMPHASIS.findall(text)
-    before, _, after = text.partition(f"**{found[0]}**") if len(found) == 1 else ("", "", "none")
-    is_answer = len(sentences(text)) == 1 and not re.search(r"\w", after) and not _NEGATION.search(before)
-    return found[0] if is_answer and _BEFORE_ANSWER.search(before) else ""
+def _comparable(text: str, match_case: bool) -> str:
+    text = unspaced(text)
+    return text if match_case else re.sub(r"(?<=[^\W\d_]{2})!$", "", text).casefold()
 
 
-def _first_sentence(text: str) -> str:
-    """The sentence before remarks: "Maria. Let me know if ...". Empty if a later one may take it back."""
-    parts = sentences(text)
-    later = " ".join(parts[1:])
-    return parts[0] if later and not (_CORRECTION.search(later) or _NEGATION.search(later)) else ""
+def _mentions(text: str, wanted: str) -> bool:
+    wanted = same_spacing(wanted)
+    if CJK.search(wanted):
+        return wanted in text
+    return contains_words(same_spacing(text), wanted)
 
 
-def _says(text: str, references: Iterable[str], question: str) -> bool:
-    """Whether the last sentence is the expected text in its place as an answer, with no other words than the task's.
+def _parts_alone(body: str, question: str, references: Sequence[str]) -> Iterator[str]:
+    """The parts of a reply that are an answer by themselves, if the rest of it is remarks that do not take it back."""
+    parts = sentences(body)
+    if len(parts) > 1 and not any(map(takes_back, parts[1:])):
+        if not _is_bare(parts[-1]):
+            yield parts[0]
+    if parts and _NO_THEN.match(parts[-1]):
+        yield _NO_THEN.sub("", parts[-1])
+    if len(values := [value for value in _LABELED.findall(body) if _is_bare(value)]) == 1:
+        yield values[0]
+    emphasized = {text: sentence for sentence in parts for text in _EMPHASIS.findall(sentence)}
+    asked = any(_mentions(question, wanted) for wanted in references)
+    if len(emphasized) == 1 and not asked:
+        ((text, sentence),) = emphasized.items()
+        if not (_NEGATION.search(sentence) or is_uncertain(sentence) or any(map(takes_back, parts))):
+            yield text
 
-    The place is the beginning, before a verb, or after a copula: "Ann is older than Maria" does not say "Maria". A
-    negation is in no such sentence.
+
+def _is_bare(text: str) -> bool:
+    return len(text.split()) <= MAX_BARE
+
+
+def _deciding_sentences(body: str) -> Iterator[str]:
+    """The last sentence, and the first one if no other takes it back."""
+    parts = sentences(body)
+    yield from parts[-1:]
+    if len(parts) > 1 and not any(map(takes_back, parts[1:])):
+        yield parts[0]
+
+
+def _says(sentence: str, references: Sequence[str], question: str) -> bool:
+    """Whether a sentence gives the expected text in the place of an answer.
+
+    The place is the beginning, before a verb, or the end, after a copula. At the beginning, or if the question names
+    the text, no words but the question's may be beside it: "Ann is older than Maria" does not say "Maria".
     """
-    parts = sentences(text[-MAX_SPACING:])
-    if not parts:
+    sentence = _CONTRAST.split(sentence)[-1]
+    if is_uncertain(sentence):
         return False
-    sentence = _CONTRAST.split(parts[-1])[-1]
-    sentence = _EXPLANATION.split(unwrap(sentence), maxsplit=1)[0]
     asked = set(_stems(question)) - _SAYS_NOTHING
-    for wanted in filter(None, references):
-        before, found, after = sentence.partition(wanted)
-        if not found or before[-1:].isalnum() or after[:1].isalnum() or wanted in after:
+    for wanted in filter(None, map(same_spacing, references)):
+        place = same_spacing(sentence).casefold().find(wanted.casefold())
+        if place < 0:
             continue
-        if _NEGATION.search(_NO_THEN.sub("", before)) or _NEGATION.search(after):
+        text = same_spacing(sentence)
+        before, after = _NO_THEN.sub("", text[:place]), text[place + len(wanted) :]
+        after = _EXPLANATION.split(after, maxsplit=1)[0]
+        if _mentions(after, wanted) or not _mentions(text, wanted) or _NEGATION.search(f"{before} | {after}"):
             continue
-        first = not re.search(r"\w", before) or set(_stems(_NO_THEN.sub("", before))) <= _SAYS_NOTHING
+        ends = not re.search(r"\w", after) and bool(_BEFORE_ANSWER.search(before))
+        if ends and not _mentions(question, wanted):
+            return True
+        first = set(_stems(before)) <= _SAYS_NOTHING
         follows = bool(_AFTER_ANSWER.match(after)) or after[:1] == "," or not re.search(r"\w", after)
-        ends = bool(_BEFORE_ANSWER.search(before.rstrip() + (" " if before[-1:].isspace() else "")))
-        rest = f"{_NO_THEN.sub('', before)} {after}"
-        said = set(_stems(rest))
-        if ((first and follows) or ends) and said <= asked | _SAYS_NOTHING and (said & asked or _IT_IS.match(before)):
+        said = set(_stems(f"{before} {after}"))
+        if (
+            ((first and follows) or ends or _BEFORE_ANSWER.search(before))
+            and said <= asked | _SAYS_NOTHING
+            and (said & asked or _IT_IS.match(before))
+        ):
             return True
     return False
 
@@ -124,3 +177,12 @@ def _stems(text: str) -> list[str]:
         re.sub(r"['’]s$|(?<=\w{3})(?:ing|ed|es|s)$", "", word)
         for word in re.findall(r"[^\W_]+(?:['’]\w+)?", text.lower())
     ]
+
+
+_SAYS_NOTHING = frozenset(
+    _stems(
+        "a an the is are was were be it its it's that that's this these so thus hence therefore which what who where "
+        "when would must i i'd think believe say answer correct final called named of in on at by for to as and do does "
+        "did"
+    )
+)

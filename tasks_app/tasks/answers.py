@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence, Set
 from functools import partial
 
 from tasks_app.tasks.numerals import cjk_number, numbers_in
-from tasks_app.tasks.reply import MAX_SEARCHED, Find, Reading, deciding_body, marked_answers, read_reply, sentences
+from tasks_app.tasks.reply import CJK, MAX_SEARCHED, Find, Reading, deciding_body, marked_answers, read_reply, sentences
 from tasks_app.tasks.verdict import Verdict
 
 ABSTENTION = re.compile(
@@ -114,7 +114,7 @@ _REASON = re.compile(r"\b(?:because|since|as (?:its?|the)|given|which)\b[^.;!?\n
 _OPPOSITES = ({"above", "below"}, {"left", "right"})
 _OPPOSITE = {"above": "below", "below": "above", "left": "right", "right": "left"}
 
-_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+
 # Words of Chinese and Japanese answers, the longer ones first; those without a meaning here are left out.
 _CJK_WORDS = {
     **dict.fromkeys(("画布上", "图上", "画面上", "キャンバス上", "以上", "以下", "上記", "下記", "上述", "如下"), " "),
@@ -269,7 +269,7 @@ def words(text: str) -> list[str]:
 
 def _plain(text: str) -> str:
     """Lower case, without markup, with ASCII punctuation; "AboveLeft" is two words."""
-    if _CJK.search(text):
+    if CJK.search(text):
         text = _CJK_ALONE.get(text.strip(" .。!！"), text)
         text = _CJK_WORD.sub(lambda match: _CJK_WORDS[match.group()], text.replace("，", ", ").replace("、", ", "))
     text = _INNER_CAPITAL.sub(" ", unicodedata.normalize("NFKC", text).translate(_PUNCTUATION))
@@ -334,7 +334,7 @@ def counts(text: str) -> set[str]:
 
     "7 shapes" is how many there are in all, which no question asks: it counts only if there is no other number.
     """
-    if _CJK.search(text):
+    if CJK.search(text):
         text = _CJK_NUMBER.sub(lambda match: f" {cjk_number(match[1]) if match[1] else 0} ", text)
     text = _plain(text)
     return _counts_in(_ALL_SHAPES.sub(_without_number, text)) or _counts_in(text)

@@ -52,6 +52,7 @@ _BETWEEN_MARKS = frozenset(
     {"the", "my", "so", "and", "or", "is", "thus", "therefore", "final", "correct", "hence", "answer"}
 )
 _CJK = "\u3040-\u30ff\u3400-\u9fff"
+CJK = re.compile(f"[{_CJK}]")
 _CJK_BORDER = re.compile(rf"(?<=[{_CJK}])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9%])(?=[{_CJK}])")
 _CJK_NEGATED = re.compile(
     r"(?:并?不是|并?非|而不是)[^，。、；！？\n]+|[^，。、；！？\n]{0,60}?(?:では(?:ありません|ない|なく)|じゃない)"
@@ -73,6 +74,18 @@ _UNSTATED = re.compile(
     r"\b[^.,;!?\n]{1,200}"
     r"|(?:^|(?<=[.!?]\s))[^.,;:!?\n]{1,60} at first(?: glance)?\b(?=,)",
     re.IGNORECASE | re.MULTILINE,
+)
+_UNCERTAIN = re.compile(
+    r"\b(?:might|could(?! (?:not|see|find))|may|maybe|perhaps|possibly|either|impossible|supposedly|would have"
+    r"|(?:un|not )(?:sure|certain|clear)|(?:many|some|most)(?: people)? (?:think|believe|say|would)|claim(?:s|ed)?"
+    r"|often|mistaken\w*|misconception|vielleicht|könnte|peut-être|pourrait|quizás?|tal vez|podría)\b"
+    r"|可能|也许|かもしれ|おそらく",
+    re.IGNORECASE,
+)
+_TAKES_BACK = re.compile(
+    r"^\W{0,4}(?:no|but|however|although|or|rather|instead|alternatively|unless)\b"
+    r"|\b(?:wait|actually|sorry|correction|hmm|oops|mistake|second thought|re-?check\w*|reconsider\w*)\b",
+    re.IGNORECASE,
 )
 _TICKED, _CROSSED = re.compile(r"[✓✔✅☑]"), re.compile(r"[✗✘❌✕]")
 _SENTENCE_END = re.compile(r"[.!?;]{1,8}[*_`\"”’')\]]{0,6}(?:\s+|$)|\n+")
@@ -136,7 +149,7 @@ def deciding_body(output: str) -> str:
         body = _TICKED.sub("", ticked[0]).strip()
     if len(body) <= MAX_READ:  # the patterns look ahead up to hundreds of characters at each place
         body = _UNSTATED.sub(" ", _STRUCK.sub(" ", body)).strip()
-    if not re.search(f"[{_CJK}。]", body):
+    if not (CJK.search(body) or "。" in body):
         return body
     body = _CJK_COPULA.sub(". ", _CJK_NEGATED.sub(" ", body))
     return _CJK_BORDER.sub(" ", re.sub(r"です$", "", body.strip())).strip()
@@ -233,6 +246,16 @@ def layers(text: str) -> list[str]:
 def without_stop(text: str) -> str:
     """The text without the full stop at its end; "U.S." and "..." keep their dots."""
     return text if _OWN_STOP.search(text[-30:]) else text.removesuffix("。").removesuffix(".").rstrip()
+
+
+def is_uncertain(text: str) -> bool:
+    """Whether a text says that something is possible, or what others say, rather than that it is so."""
+    return bool(_UNCERTAIN.search(text))
+
+
+def takes_back(sentence: str) -> bool:
+    """Whether a sentence may correct the one before it."""
+    return bool(_TAKES_BACK.search(sentence))
 
 
 def sentences(text: str) -> list[str]:

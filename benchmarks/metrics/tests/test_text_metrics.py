@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from rapidfuzz.distance import Levenshtein as Distance
@@ -53,10 +54,11 @@ def test_exact_match():
         ("(-2,1)", "(-2, 1)", 1),
         ("Answer: Lyon\nAnswer: Paris", "Paris", 0),
         ("27.4", "27.40", 0),
-        ("paris", "Paris", 0),
-        ("Paris!", "Paris", 0),
+        ("paris", "Paris", 1),
+        ("Paris!", "Paris", 1),
+        ("n!", "n", 0),
         ("It is Paris", "Paris", 1),
-        ("In Paris", "Paris", 0),
+        ("In Paris", "Paris", 1),
         ("", "Paris", 0),
     ):
         assert ExactMatch().score(item(actual, expected)).value == value, actual
@@ -155,11 +157,29 @@ def test_a_reference_that_cannot_be_compared_is_an_error_unless_another_matches(
         assert Levenshtein().best_score(item(answer, "x" * 30, other_answers=("ok",))).status is status
 
 
-def test_exact_match_says_when_only_the_case_differs():
-    score = ExactMatch().score(item("PARIS", "Paris"))
+def test_letter_case_counts_if_the_task_is_about_it():
+    for question, value in (("Name the capital of France.", 1), ("Write it in upper case.", 0)):
+        assert ExactMatch().score(replace(item("paris", "PARIS"), input=question)).value == value
 
+    score = ExactMatch().score(replace(item("paris", "PARIS"), input="Write it in upper case."))
     assert "Only the case differs." in score.reason
-    assert score.extracted == "PARIS"
+    assert score.extracted == "paris"
+
+
+def test_exact_match_abstains_where_a_reply_mentions_the_text_without_certainly_giving_it():
+    for actual, status in (
+        ("Lyon", ScoreStatus.SCORED),
+        ("It might be Lyon.", ScoreStatus.SCORED),
+        ("Answer: Lyon\n\nParis is larger.", ScoreStatus.SCORED),
+        ("It might be Paris.", ScoreStatus.UNPARSABLE),
+        ("Lyon is smaller than Paris.", ScoreStatus.UNPARSABLE),
+        ("Paris or Lyon", ScoreStatus.UNPARSABLE),
+        ("Answer: Lyon\nAnswer: Paris", ScoreStatus.UNPARSABLE),
+    ):
+        score = ExactMatch().score(item(actual, "Paris"))
+        assert (score.status, score.value) == (status, 0), actual
+    undecided = item("Paris or Lyon", "Rome", other_answers=("Paris",))
+    assert ExactMatch().best_score(undecided).status is ScoreStatus.UNPARSABLE
 
 
 def test_the_extracted_text_and_the_rule_are_stored():
@@ -173,7 +193,7 @@ async def test_exact_match_agrees_with_deepeval_on_bare_answers():
     from deepeval.scorer import Scorer
 
     for actual, expected in PAIRS:
-        theirs = Scorer.exact_match_score(expected, actual)
+        theirs = Scorer.exact_match_score(expected.casefold(), actual.casefold())
         assert ExactMatch().score(item(actual, expected)).value == theirs, (actual, expected)
 
 
