@@ -6,7 +6,16 @@ from collections.abc import Iterator, Sequence
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, scored, shortened, unparsable
 from benchmarks.metrics.contains import contains_words
 from benchmarks.metrics.extraction import How, extract_text, reference_texts, same_spacing, unspaced, whole_answer
-from tasks_app.tasks.reply import CJK, deciding_body, is_uncertain, layers, marked_answers, sentences, takes_back
+from tasks_app.tasks.reply import (
+    CJK,
+    EMPHASIS,
+    deciding_body,
+    is_uncertain,
+    layers,
+    marked_answers,
+    sentences,
+    takes_back,
+)
 
 MAX_SPACING = 2_000
 """An answer that is longer than twice the expected text by more characters than these is not compared further."""
@@ -35,7 +44,6 @@ _IT_IS = re.compile(
 )
 _NO_THEN = re.compile(r"^no[,:]\s", re.IGNORECASE)
 _CONTRAST = re.compile(r",? but |;\s|, so ", re.IGNORECASE)
-_EMPHASIS = re.compile(r"\*\*([^*\n]{0,199}[^*\n:])\*\*(?!:)")
 _EXPLANATION = re.compile(r",? (?:because|since|which|who)\b| [(–—]|, (?:where|when|as|an?|the|with) ")
 _LABELED = re.compile(r"(?m)^\W{0,6}(?:[^\W\d][\w-]* ){0,3}[^\W\d][\w-]*[*_]{0,2}[:：][*_]{0,2}[ \t]*(\S.*)$")
 
@@ -111,14 +119,13 @@ def _mentions(text: str, wanted: str) -> bool:
 def _parts_alone(body: str, question: str, references: Sequence[str]) -> Iterator[str]:
     """The parts of a reply that are an answer by themselves, if the rest of it is remarks that do not take it back."""
     parts = sentences(body)
-    if len(parts) > 1 and not any(map(takes_back, parts[1:])):
-        if not _is_bare(parts[-1]):
-            yield parts[0]
+    if len(parts) > 1 and not any(map(takes_back, parts[1:])) and not _is_bare(parts[-1]):
+        yield parts[0]
     if parts and _NO_THEN.match(parts[-1]):
         yield _NO_THEN.sub("", parts[-1])
     if len(values := [value for value in _LABELED.findall(body) if _is_bare(value)]) == 1:
         yield values[0]
-    emphasized = {text: sentence for sentence in parts for text in _EMPHASIS.findall(sentence)}
+    emphasized = {text: sentence for sentence in parts for text in EMPHASIS.findall(sentence)}
     asked = any(_mentions(question, wanted) for wanted in references)
     if len(emphasized) == 1 and not asked:
         ((text, sentence),) = emphasized.items()

@@ -57,6 +57,7 @@ _PRESENT = re.compile(
     rf"|{_NOUN} (?:is|are) (?:indeed |still |also |now )?(?:present|there|visible|left|listed|(?:in|on) the canvas)\b"
     rf"|\b(?:an?|one) {_KIND} (?:exists|remains|appears|can be (?:seen|found))\b"
     rf"|^indeed,? there (?:is|are)\b|^there (?:is|are) (?:indeed )?(?:one|such (?:a|an) \w+)\W*$"
+    rf"|^there (?:is|are) (?:indeed )?one(?:[:,] | \()(?:the|an?) {_KIND}|^(?:es gibt eine?n?|il y a une?|hay una?)\b"
 )
 # "No red circle", "there isn't a circle", "does not contain a circle", "the circle is not in the canvas".
 _ABSENT = re.compile(
@@ -68,6 +69,7 @@ _ABSENT = re.compile(
     rf"|(?:there (?:is|are)(?: not|n't)|(?:not|n't|cannot) (?:\w+ )?(?:see|find|contain|have|include|show|spot))"
     rf" (?:an?|any) {_OTHER}{_KIND}"
     rf"|{_NOUN} (?:is|are)(?: not|n't) (?:\w+ )?(?:present|there|listed|visible|left|(?:in|on) the canvas)\b"
+    r"|^(?:es gibt keine?n?|il n'y a (?:pas|aucune?)|no hay)\b"
 )
 
 # Numbers that are not counts: coordinates, sizes, ordinals, sums without a result, bounds.
@@ -100,7 +102,10 @@ _DIRECTION_WORDS = {
     "above": "above", "over": "above", "top": "above", "upper": "above", "up": "above", "higher": "above",
     "north": "above", "below": "below", "under": "below", "beneath": "below", "underneath": "below", "bottom": "below",
     "lower": "below", "down": "below", "south": "below", "left": "left", "leftward": "left", "west": "left",
-    "right": "right", "rightward": "right", "east": "right",
+    "right": "right", "rightward": "right", "east": "right", "oben": "above", "über": "above", "oberhalb": "above",
+    "unten": "below", "unter": "below", "unterhalb": "below", "links": "left", "rechts": "right", "dessus": "above",
+    "haut": "above", "dessous": "below", "bas": "below", "gauche": "left", "droite": "right", "arriba": "above",
+    "encima": "above", "abajo": "below", "debajo": "below", "izquierda": "left", "derecha": "right",
 }  # fmt: skip
 _COMPOUND = re.compile(r"\b(above|top|upper|north|below|bottom|lower|south)(left|right|west|east)")
 # "That's right", "right angle", "a higher x": words of directions with another meaning.
@@ -140,11 +145,14 @@ _CJK_NUMBER = re.compile(
 
 _FULL_NAME = re.compile(r"\b(?:small|large|big) (?:red|blue|yellow|green) (?:circle|square|triangle)\b")
 _ASKED_KIND = re.compile(rf"\bis there an? ({_KIND})")
-_ASKED_PAIR = re.compile(r"\bwhere is the ([a-z ]{3,60}?) relative to the ([a-z ]{3,60}?)\?")
+_ASKED_COUNT = re.compile(rf"\bhow many ({_KIND})")
+_ASKED_PAIR = re.compile(r"\bwhere is the ([a-z ]{3,60}?) (?:relative to|from) the ([a-z ]{3,60}?)\?")
 
 _SIZES = {"small": "small", "large": "large", "big": "large"}
 _COLORS = frozenset({"red", "blue", "yellow", "green"})
 _SHAPES = frozenset({"circle", "square", "triangle"})
+_ATTRIBUTES = (frozenset(_SIZES.values()), _COLORS, _SHAPES)
+_COUNTED = re.compile(rf"\b\w+ {_KIND}")
 
 
 def judge_contained(expected: str, actual: str) -> Verdict:
@@ -183,9 +191,14 @@ def judge_yes_no(expected: str, actual: str, question: str = "") -> Verdict:
     return _judge_single(expected.lower(), actual, partial(yes_or_no, kind=kind), "yes or no", _swapped_answer)
 
 
-def judge_count(expected: str, actual: str) -> Verdict:
-    """1 if the reply's number, in digits or words, is the expected one; "none" and "no circles" are 0."""
-    return _judge_single(expected, actual, counts, "a number", _miscount)
+def judge_count(expected: str, actual: str, question: str = "") -> Verdict:
+    """1 if the reply's number, in digits or words, is the expected one; "none" and "no circles" are 0.
+
+    If the question asks for a kind of shape, numbers of other kinds say nothing.
+    """
+    asked = _ASKED_COUNT.search(question.lower())
+    find = partial(counts, kind=_kind(asked.group(1)) if asked else frozenset())
+    return _judge_single(expected, actual, find, "a number", _miscount, lambda text: _numbers(_plain(text)))
 
 
 def judge_shape(expected: str, actual: str) -> Verdict:
@@ -211,13 +224,23 @@ def judge_directions(expected: str, actual: str, question: str = "") -> Verdict:
     return Verdict.of(value, answer, reason, "" if value == 1 else _other_direction(wanted, given))
 
 
-def _judge_single(expected: str, actual: str, find: Find, what: str, failure_of: Callable[[str, str], str]) -> Verdict:
+def _judge_single(
+    expected: str,
+    actual: str,
+    find: Find,
+    what: str,
+    failure_of: Callable[[str, str], str],
+    all_values: Find = lambda _: frozenset(),
+) -> Verdict:
     reading = read_reply(actual, find)
     if problem := _unreadable(reading, what):
         return problem
     (answer,) = reading.values
     if answer == expected:
         return Verdict.of(1.0, answer, f"Found {answer!r}.")
+    if reading.is_open and expected in all_values(reading.text):
+        reason = f"The answer mentions {expected!r} and {answer!r}, and does not certainly give either."
+        return Verdict.unparsable(reason, f"{expected}, {answer}", "Several answers")
     return Verdict.of(0.0, answer, f"Found {answer!r}, expected {expected!r}.", failure_of(expected, answer))
 
 
@@ -329,15 +352,23 @@ def _kind(text: str) -> frozenset[str]:
     return frozenset(attributes)
 
 
-def counts(text: str) -> set[str]:
-    """Find the numbers that are counts: no coordinates, bounds, or "one" as a pronoun.
+def counts(text: str, kind: Set[str] = frozenset()) -> set[str]:
+    """Find the numbers that are counts: no coordinates, bounds, or "one" as a pronoun, and no number of shapes with
+    another size, color or shape than the `kind` that is asked for.
 
     "7 shapes" is how many there are in all, which no question asks: it counts only if there is no other number.
     """
     if CJK.search(text):
         text = _CJK_NUMBER.sub(lambda match: f" {cjk_number(match[1]) if match[1] else 0} ", text)
-    text = _plain(text)
+    text = _COUNTED.sub(lambda match: " " if _is_other(match.group(), kind) else match.group(), _plain(text))
     return _counts_in(_ALL_SHAPES.sub(_without_number, text)) or _counts_in(text)
+
+
+def _is_other(text: str, kind: Set[str]) -> bool:
+    """Whether a text has a number, and a shape that differs from the kind in an attribute that both fix."""
+    found = _kind(text)
+    differs = any(found & values and kind & values and found & values != kind & values for values in _ATTRIBUTES)
+    return differs and bool(_numbers(text))
 
 
 def _without_number(match: re.Match[str]) -> str:

@@ -53,7 +53,7 @@ class CountTask(Task):
         return self.balanced(i, range(_COUNTS))
 
     def judge(self, expected: str, actual: str) -> Verdict:
-        return judge_count(expected, actual)
+        return judge_count(expected, actual, self.question)
 
     def _count_parts(self, shapes: Sequence[Shape], selected_answer: Answer | None) -> list[Question]:
         crowded = sum(bits for count, bits in bits_by_count(shapes).items() if count >= _COUNTS)

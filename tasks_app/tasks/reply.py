@@ -3,9 +3,10 @@
 A reader gives `read_reply` a function that finds the values in a short text. The rules here are the same for all
 readers: thinking is not part of the answer; a marked answer ("Answer: ...", `\\boxed{...}`, "the answer is ...")
 comes before everything else; the last mark counts if text stands between it and the one before it, otherwise both
-count and have to agree; of a JSON object, its "answer" or its only value is read; without a mark, the beginning and
-the last sentence with a value have to agree. Nothing is guessed: values that contradict each other are all
-returned.
+count and have to agree; of a JSON object, its "answer" or its only value is read. Without a mark, the only emphasized
+value counts, or a first line that is nothing else, unless the last sentence has another; otherwise the beginning and
+the last sentence with a value have to agree. Nothing is guessed: values that contradict each other are all returned,
+and a sentence that says what may be has none.
 """
 
 from __future__ import annotations
@@ -88,6 +89,11 @@ _TAKES_BACK = re.compile(
     re.IGNORECASE,
 )
 _TICKED, _CROSSED = re.compile(r"[✓✔✅☑]"), re.compile(r"[✗✘❌✕]")
+EMPHASIS = re.compile(r"\*\*([^*\n]{0,199}[^*\n:])\*\*(?!:)")
+_BARE = re.compile(r"[^\s:]+(?: [^\s:]+)?")
+_MAX_REMARK = 6
+"""Words. A bare first line is an answer by itself, if what follows is a sentence of more than these."""
+_CONCLUDES = re.compile(r"\W{0,4}(?:so|therefore|thus|hence|in total|in conclusion|finally|total)\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?;]{1,8}[*_`\"”’')\]]{0,6}(?:\s+|$)|\n+")
 _QUESTION = re.compile(r"[^.!?\n]{0,300}\?")
 _REMARK = re.compile(r"\((?!or\b)[^()]{0,500}\)")
@@ -106,10 +112,14 @@ _WRAPPERS = (
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The different values of a final answer, and the text that decides. Only one value is a readable answer."""
+    """The different values of a final answer, and the text that decides. Only one value is a readable answer.
+
+    `is_open` says that the text is a sentence without a mark, so that other values in it may have been meant.
+    """
 
     values: frozenset[str]
     text: str
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,18 +349,43 @@ def _opening(text: str, find: Find) -> Set[str]:
 
 
 def _read_unmarked(body: str, find: Find) -> Reading:
-    """Return the value of the last sentence with one; a reply that begins with a value has to end with the same."""
+    """Return the value that stands out, or that of the last sentence with one; where they differ, both."""
     if len(body) > MAX_READ:
         body = f"{body[: MAX_READ // 4]}\n{body[-3 * MAX_READ // 4 :]}"
     if len(_LIST_NUMBER.findall(body)) > 1:  # "3. There are three circles" alone is an answer, not a list
         body = _LIST_NUMBER.sub("", body)
-    body = unwrap(_QUESTION.sub(" ", body))
+    body = _QUESTION.sub(" ", body)
+    prose = _read_sentences(unwrap(body), find)
+    lines = [line for line in body.split("\n") if line.strip()]
+    emphasized = [text for text in EMPHASIS.findall(body) if find(text)]
+    values = frozenset[str]().union(*map(find, emphasized))
+    if len(values) == 1:
+        line = next((line for line in sentences(body) if emphasized[-1].rstrip(".!?; ") in line), body)
+        values = values if find(line) >= values else frozenset()
+        is_apart = line in lines[0] or line in lines[-1]
+    elif len(lines) > 1 and _BARE.fullmatch(lines[0]) and len(values := frozenset(find(lines[0]))) == 1:
+        line = lines[0]
+        is_apart = len(prose.text.split()) > _MAX_REMARK and body.strip().startswith(f"{line}\n\n")
+    else:
+        return prose
+    if is_uncertain(line):
+        return Reading(frozenset(), line)
+    is_final = not is_apart or _CONCLUDES.match(prose.text) or any(map(takes_back, sentences(body.rpartition(line)[2])))
+    return Reading(values | prose.values if is_final else values, line)
+
+
+def _read_sentences(body: str, find: Find) -> Reading:
+    """Return the value of the last sentence with one; a reply that begins with a value has to end with the same."""
     everywhere = frozenset(find(body))
     parts = sentences(body)
-    if len(everywhere) <= 1 or not parts:
-        return Reading(everywhere, parts[-1] if parts else "")
+    if not parts:
+        return Reading(everywhere, "")
     in_parts = ((part, find(_REMARK.sub(" ", part)) or find(part)) for part in reversed(parts))
     last, closing = next(((part, values) for part, values in in_parts if values), (body, everywhere))
+    if is_uncertain(last):
+        return Reading(frozenset(), last)
+    if len(everywhere) <= 1:
+        return Reading(everywhere, last, is_open=True)
     first = _REMARK.sub(" ", parts[0])
     opening = find(first)
     if len(opening) > 1:
@@ -358,5 +393,5 @@ def _read_unmarked(body: str, find: Find) -> Reading:
     # "2. The first is at (3, 4)" begins with its answer; "The first is small" only mentions something.
     if len(opening) == 1 and any(find(word) for word in first.split(maxsplit=1)[:1]):
         agree = len(closing) != 1 or closing == opening or last == parts[0]
-        return Reading(frozenset(opening if agree else opening | closing), parts[0])
-    return Reading(frozenset(closing), last)
+        return Reading(frozenset(opening if agree else opening | closing), parts[0], is_open=True)
+    return Reading(frozenset(closing), last, is_open=True)
