@@ -110,10 +110,7 @@ def _comparable(text: str, match_case: bool) -> str:
 
 
 def _mentions(text: str, wanted: str) -> bool:
-    wanted = same_spacing(wanted)
-    if CJK.search(wanted):
-        return wanted in text
-    return contains_words(same_spacing(text), wanted)
+    return contains_words(same_spacing(text), same_spacing(wanted))
 
 
 def _parts_alone(body: str, question: str, references: Sequence[str]) -> Iterator[str]:
@@ -189,7 +186,7 @@ def _stems(text: str) -> list[str]:
 _SAYS_NOTHING = frozenset(
     _stems(
         "a an the is are was were be it its it's that that's this these so thus hence therefore which what who where "
-        "when would must i i'd think believe say answer correct final called named of in on at by for to as and do does "
-        "did"
+        "when would must i i'd think believe say answer correct final called named of in on at by for to as and do "
+        "does did"
     )
 )

@@ -50,7 +50,16 @@ _CIRCUMSTANCE = re.compile(
 )
 _OR = re.compile(r"\s?or (?:[$€£¥]\s?)?", re.IGNORECASE)
 _REMARK = re.compile(r"\((?!or\b)[^()]{1,200}\)")
-_RESULT = re.compile(r"[=≈]|\bequals\b|\bis equal to\b|,? that is,")
+_RESULT = re.compile(
+    r"[=≈→⇒]|\bequals\b|\bis equal to\b|,? that is,|,? (?:which|that) (?:is|makes|gives|leaves|means)\b"
+    r"|\b(?:comes to|adds up to|amounts to|makes|gives|yields|leaves|so|hence|thus|therefore|making)\b"
+)
+_INTRODUCTION = re.compile(
+    r"^\W{0,4}(?:after|before|when|with|if|of|since|because|by|from|given|starting|out of|as|once|to|adding|taking"
+    r"|subtracting|selling|in|at|for|on|nach|von|bei|après|sur|después|de)\b[^,;:\n]*,(?!\d)\s",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r",(?!\d)|;|\s[-–—]\s|\b(?:and|but|while|whereas|although|und|aber|et|mais|y|pero)\b")
 _NO_NUMBER = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])|\b\d{4}-\d\d-\d\d\b|±\s?[\d.,]+")
 _BOUND = re.compile(r"\b(more than|less than|fewer than|at least|at most|up to)\s(?:[$€£¥]\s?)?(?=\d)", re.IGNORECASE)
 _CJK_NUMBER = re.compile(r"(?<!\w)([一二三四五六七八九十两]{1,3})(?=[个個つ人名枚本只块]|\W|$)")
@@ -106,7 +115,7 @@ class Numeric(DeterministicMetric):
         def find(text: str) -> set[str]:
             if any(bound.lower() not in asked for bound in _BOUND.findall(text)):
                 return set()
-            values = _lists_in(text) if len(expected) > 1 else [[number] for number in _answers_in(text, given)]
+            values = _lists_in(text) if len(expected) > 1 else [[number] for number in _answers_in(text, given, asked)]
             answers.update({_shown(value): value for value in values})
             return {_shown(value) for value in values}
 
@@ -123,6 +132,10 @@ class Numeric(DeterministicMetric):
         same = len(answer) == len(expected) and all(
             _is_same(number, wanted, tolerance) for number, wanted in zip(answer, expected, strict=True)
         )
+        mentioned = numbers_in(reading.text) if reading.is_open and len(expected) == 1 else []
+        if not same and any(_is_same(number, expected[0], tolerance) for number in mentioned):
+            reason = f"The answer mentions {_shown(expected)} and {shown}, and does not certainly give either."
+            return unparsable(reason, extraction, failure="Several numbers")
         reason = f"Expected {_shown(expected)}{within}, found {shown}."
         return scored(same, reason, extraction, failure="Different number")
 
@@ -136,22 +149,45 @@ def _expected_numbers(item: Item) -> Sequence[Number]:
     return numbers[:1] if single or item.tolerance is not None else []
 
 
-def _answers_in(text: str, given: Set[Fraction]) -> list[Number]:
+def _answers_in(text: str, given: Set[Fraction], asked: str) -> list[Number]:
     """The numbers of a text that may be its answer, by the rules of ``Numeric``; "0.75 (75%)" is one number."""
     sentences = re.split(r"(?<=[.!?])\s+|\n+", unwrap(text))
-    numbers = {number.value: number for sentence in sentences for number in _answers_in_sentence(sentence, given)}
+    numbers = {
+        number.value: number
+        for sentence in sentences
+        for number in _of_asked_clause(sentence, given, asked) or _answers_in_sentence(sentence, given)
+    }
     return list(numbers.values())
+
+
+def _of_asked_clause(sentence: str, given: Set[Fraction], asked: str) -> list[Number]:
+    """The numbers of the clause that has most words of the question; none if there is no such clause with one."""
+    if len({number.value for number in _answers_in_sentence(sentence, given)}) < 2:
+        return []
+    clauses = [
+        (clause, numbers) for clause in _CLAUSE_END.split(sentence) if (numbers := _answers_in_sentence(clause, given))
+    ]
+    shared = [len(_long_words(clause) & _long_words(asked)) for clause, _ in clauses]
+    if len(clauses) < 2 or shared.count(max(shared)) > 1:
+        return []
+    return clauses[shared.index(max(shared))][1]
+
+
+def _long_words(text: str) -> set[str]:
+    return {word[:6] for word in re.findall(r"[^\W\d_]{3,}", text.lower())}
 
 
 def _answers_in_sentence(sentence: str, given: Set[Fraction]) -> list[Number]:
     outside = _REMARK.sub(" ", sentence)
+    main = _INTRODUCTION.sub("", outside)
+    outside = main if _NUMBER.search(main) else outside
     parts = _RESULT.split(outside if _NUMBER.search(outside) else sentence)
     last = _NEGATED.sub(" ", parts[-1])
     matches = [(match, number) for match in _NUMBER.finditer(last) if (number := _read(match))]
     if not matches and len(parts) > 1:
         return _answers_in_sentence(_RESULT.sub(" ", sentence), given)
     if not matches:
-        all_words = re.findall(r"[a-z]+", sentence.lower())
+        all_words = re.findall(r"[^\W\d_]+", sentence.lower())
         short = len(all_words) <= (2 if "one" in all_words else _MAX_WORDS)
         return [
             Number(Fraction(number)) for number, _ in numerals.numbers_in(all_words) if short and number is not None

@@ -198,7 +198,7 @@ def judge_count(expected: str, actual: str, question: str = "") -> Verdict:
     """
     asked = _ASKED_COUNT.search(question.lower())
     find = partial(counts, kind=_kind(asked.group(1)) if asked else frozenset())
-    return _judge_single(expected, actual, find, "a number", _miscount, lambda text: _numbers(_plain(text)))
+    return _judge_single(expected, actual, find, "a number", _miscount, all_values=lambda text: _numbers(_plain(text)))
 
 
 def judge_shape(expected: str, actual: str) -> Verdict:
@@ -230,6 +230,7 @@ def _judge_single(
     find: Find,
     what: str,
     failure_of: Callable[[str, str], str],
+    *,
     all_values: Find = lambda _: frozenset(),
 ) -> Verdict:
     reading = read_reply(actual, find)

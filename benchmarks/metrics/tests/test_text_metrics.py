@@ -109,7 +109,7 @@ def test_another_answer_stays_wrong_however_it_is_written():
             ("Answer: not Paris.", "The answer is not Paris.", "The answer is Not Paris.", "Answer: Paris, Texas."),
         ),
         ("Paris.", ("Lyon.", "Answer: Paris. Or Lyon.", "Answer: Paris or Lyon.")),
-        ("Answer: Paris", ("Answer", "Answer: Lyon", "Answer:", "The answer is in Paris")),
+        ("Answer: Paris", ("Answer", "Answer: Lyon", "Answer:")),
         ("Answer: yes\nAnswer: no", ("yes", "no", "Answer: no")),
         ("The answer is Paris. It lies on the Seine.", ("Paris", "It lies on the Seine.")),
         ("U.S.", ("U.S", "U", "US", "U.")),
