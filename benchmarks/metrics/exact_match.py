@@ -7,8 +7,8 @@ from benchmarks.metrics.base import DeterministicMetric, Item, Score, scored, sh
 from benchmarks.metrics.contains import contains_words
 from benchmarks.metrics.extraction import How, extract_text, reference_texts, same_spacing, unspaced, whole_answer
 from tasks_app.tasks.reply import (
-    CJK,
     EMPHASIS,
+    INTRODUCTION,
     deciding_body,
     is_uncertain,
     layers,
@@ -44,7 +44,9 @@ _IT_IS = re.compile(
 )
 _NO_THEN = re.compile(r"^no[,:]\s", re.IGNORECASE)
 _CONTRAST = re.compile(r",? but |;\s|, so ", re.IGNORECASE)
-_EXPLANATION = re.compile(r",? (?:because|since|which|who)\b| [(–—]|, (?:where|when|as|an?|the|with) ")
+_EXPLANATION = re.compile(r",? (?:because|since|which|who)\b| ?[(（–—]|, (?:where|when|as|an?|the|with) ")
+_DECORATION = re.compile("(?<=[^\\W\\d_]{2})!$|[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]")
+_COMPARES = re.compile(r"\b(?:more|most|less|least|first|second|third|last|\w{3,}(?:er|est))\b", re.IGNORECASE)
 _LABELED = re.compile(r"(?m)^\W{0,6}(?:[^\W\d][\w-]* ){0,3}[^\W\d][\w-]*[*_]{0,2}[:：][*_]{0,2}[ \t]*(\S.*)$")
 
 
@@ -106,7 +108,7 @@ class ExactMatch(DeterministicMetric):
 
 def _comparable(text: str, match_case: bool) -> str:
     text = unspaced(text)
-    return text if match_case else re.sub(r"(?<=[^\W\d_]{2})!$", "", text).casefold()
+    return text if match_case else _DECORATION.sub("", text).casefold()
 
 
 def _mentions(text: str, wanted: str) -> bool:
@@ -116,6 +118,8 @@ def _mentions(text: str, wanted: str) -> bool:
 def _parts_alone(body: str, question: str, references: Sequence[str]) -> Iterator[str]:
     """The parts of a reply that are an answer by themselves, if the rest of it is remarks that do not take it back."""
     parts = sentences(body)
+    if "\n" not in body:
+        yield re.sub(r"^[-*•+]\s+", "", body)
     if len(parts) > 1 and not any(map(takes_back, parts[1:])) and not _is_bare(parts[-1]):
         yield parts[0]
     if parts and _NO_THEN.match(parts[-1]):
@@ -145,34 +149,36 @@ def _deciding_sentences(body: str) -> Iterator[str]:
 def _says(sentence: str, references: Sequence[str], question: str) -> bool:
     """Whether a sentence gives the expected text in the place of an answer.
 
-    The place is the beginning, before a verb, or the end, after a copula. At the beginning, or if the question names
-    the text, no words but the question's may be beside it: "Ann is older than Maria" does not say "Maria".
+    The place is the beginning, before a verb, or the end, after a copula. If the question names the text, or what it
+    asks is named otherwise, words beside the question's make it open: "Ann is older than Maria" does not say "Maria",
+    and "Oslo is the capital of Sweden" not the one of Norway.
     """
-    sentence = _CONTRAST.split(sentence)[-1]
-    if is_uncertain(sentence):
+    text = same_spacing(INTRODUCTION.sub("", _CONTRAST.split(sentence)[-1]))
+    if is_uncertain(text):
         return False
     asked = set(_stems(question)) - _SAYS_NOTHING
     for wanted in filter(None, map(same_spacing, references)):
-        place = same_spacing(sentence).casefold().find(wanted.casefold())
-        if place < 0:
+        place = text.lower().find(wanted.lower())
+        if place < 0 or not _mentions(text, wanted):
             continue
-        text = same_spacing(sentence)
         before, after = _NO_THEN.sub("", text[:place]), text[place + len(wanted) :]
         after = _EXPLANATION.split(after, maxsplit=1)[0]
-        if _mentions(after, wanted) or not _mentions(text, wanted) or _NEGATION.search(f"{before} | {after}"):
+        if _mentions(after, wanted) or _NEGATION.search(f"{before} | {after}"):
             continue
-        ends = not re.search(r"\w", after) and bool(_BEFORE_ANSWER.search(before))
-        if ends and not _mentions(question, wanted):
-            return True
-        first = set(_stems(before)) <= _SAYS_NOTHING
-        follows = bool(_AFTER_ANSWER.match(after)) or after[:1] == "," or not re.search(r"\w", after)
-        said = set(_stems(f"{before} {after}"))
-        if (
-            ((first and follows) or ends or _BEFORE_ANSWER.search(before))
-            and said <= asked | _SAYS_NOTHING
-            and (said & asked or _IT_IS.match(before))
-        ):
-            return True
+        is_named = _mentions(question, wanted)
+        said = set(_stems(before) + _stems(after))
+        new = said - asked - _SAYS_NOTHING
+        if not _stems(after) and _BEFORE_ANSWER.search(before):
+            subject = set(_stems(re.split(r"[,:]\s", before)[-1])) - asked - _SAYS_NOTHING
+            if not is_named or (not new and (said & asked or _IT_IS.match(before))):
+                return True
+            if len(subject) == 1 and not _COMPARES.search(question):
+                return True
+        follows = _AFTER_ANSWER.match(after) or after[:1] == "," or set(_stems(after)[:1]) & asked or not _stems(after)
+        if follows and not set(_stems(before)) - _SAYS_NOTHING - (set() if is_named else asked) and said & asked:
+            other_names = [word for word in re.findall(r"\b[A-Z0-9]\w*", after) if not asked & set(_stems(word))]
+            if not new or (not is_named and not other_names):
+                return True
     return False
 
 

@@ -14,6 +14,8 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 _ONLY_A_LETTER = re.compile(r"\(?([A-Za-z])[.):\]]{0,2}")
 _LISTED = re.compile(r"(?m)^\W{0,6}([A-Z])[*_]{0,2}[.):][^\n]*\n?")
+_SAID_YES = re.compile(r"\s?[-–—:(]\s?[*_]{0,2}(?:yes|correct|right|true)\b.*$", re.IGNORECASE | re.MULTILINE)
+_SAID_NO = re.compile(r"[-–—:(]\s?[*_]{0,2}(?:no|incorrect|wrong|false|not)\b", re.IGNORECASE)
 _NEGATED = re.compile(
     r"(?:\b(?:not|cannot|never|neither|nor|rather than|instead of|except|(?:every|any)thing but|all but)\b|n['’]t\b)"
     r"[^.,;:!?\n]*?(?=\bbut\b|[.,;:!?\n]|$)"
@@ -70,8 +72,11 @@ class MultipleChoice(DeterministicMetric):
 
 
 def _without_listing(output: str) -> str:
-    """Leave out the options if the answer repeats them, each in its line."""
+    """Leave out the options if the answer repeats them, each in its line; of a yes or no to each, keep the yes."""
     body = unicodedata.normalize("NFKC", deciding_body(output))
+    verdicts = [line for line in body.split("\n") if _SAID_YES.search(line)]
+    if len(verdicts) == 1 and _SAID_NO.search(body) and not _SAID_NO.search(verdicts[0]):
+        return _SAID_YES.sub("", verdicts[0])
     listed = _LISTED.findall(body)
     return _LISTED.sub("", body) if len(listed) > 1 and len(listed) == len(set(listed)) else body
 

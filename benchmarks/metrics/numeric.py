@@ -20,7 +20,7 @@ from fractions import Fraction
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, not_applicable, scored, unparsable
 from benchmarks.metrics.extraction import Extraction, How
 from tasks_app.tasks import numerals
-from tasks_app.tasks.reply import read_reply, unwrap
+from tasks_app.tasks.reply import INTRODUCTION, read_reply, shared_words, unwrap
 
 RELATIVE_ROUNDING = Fraction(1, 10**9)
 """Smaller differences, as a share of the expected value, are rounding in how a number is written, never an error."""
@@ -54,15 +54,40 @@ _RESULT = re.compile(
     r"[=≈→⇒]|\bequals\b|\bis equal to\b|,? that is,|,? (?:which|that) (?:is|makes|gives|leaves|means)\b"
     r"|\b(?:comes to|adds up to|amounts to|makes|gives|yields|leaves|so|hence|thus|therefore|making)\b"
 )
-_INTRODUCTION = re.compile(
-    r"^\W{0,4}(?:after|before|when|with|if|of|since|because|by|from|given|starting|out of|as|once|to|adding|taking"
-    r"|subtracting|selling|in|at|for|on|nach|von|bei|après|sur|después|de)\b[^,;:\n]*,(?!\d)\s",
+_TOTAL = re.compile(
+    r"\b(?:total(?: of|:| is)|insgesamt|en tout,?|brings us to|adds up to) *[*$€£¥]{0,3}"
+    r"(-?[\d.,]+)(?!\d| ?[-+*/×·x=−\\])"
+    r"|(-?\d[\d.,]*)(?: [^\W\d_]+)? (?:in total|in all|altogether|en total|en tout|insgesamt)\b"
+    r"|(?:合計|一共|总共|共) ?(\d[\d.,]*)",
     re.IGNORECASE,
+)
+_ASKED_TOTAL = re.compile(
+    r"\b(?:total|altogether|in all|sum|combined|overall|insgesamt|en tout)\b|合計|一共|总", re.IGNORECASE
 )
 _CLAUSE_END = re.compile(r",(?!\d)|;|\s[-–—]\s|\b(?:and|but|while|whereas|although|und|aber|et|mais|y|pero)\b")
 _NO_NUMBER = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])|\b\d{4}-\d\d-\d\d\b|±\s?[\d.,]+")
 _BOUND = re.compile(r"\b(more than|less than|fewer than|at least|at most|up to)\s(?:[$€£¥]\s?)?(?=\d)", re.IGNORECASE)
 _CJK_NUMBER = re.compile(r"(?<!\w)([一二三四五六七八九十两]{1,3})(?=[个個つ人名枚本只块]|\W|$)")
+_COUNT_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_PARTS = {
+    **{
+        "half": 2,
+        "halves": 2,
+        "third": 3,
+        "thirds": 3,
+        "quarter": 4,
+        "quarters": 4,
+        "fourths": 4,
+        "fifth": 5,
+        "fifths": 5,
+    },
+    **{"sixths": 6, "sevenths": 7, "eighth": 8, "eighths": 8, "ninths": 9, "tenth": 10, "tenths": 10},
+}
+_WORD_FRACTION = re.compile(rf"\b({'|'.join(_COUNT_WORDS)})[ -]({'|'.join(_PARTS)})\b", re.IGNORECASE)
+_POINT_LANGUAGE = re.compile(
+    r"\b(?:der|die|das|ist|sind|hat|beträgt|insgesamt|el|los|las|tiene|hay|il|che|são)\b", re.IGNORECASE
+)
+_POINT_THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2})\.(\d{3})(?![\d.])")
 _MAX_WORDS = 10
 """Number words are read in texts of at most this many words: in a longer text, "one" is a pronoun."""
 _LATEX_NOISE = re.compile(r"\\(?:[,;! ]|%|\$|text\{|mathrm\{)|\{,\}")
@@ -119,7 +144,7 @@ class Numeric(DeterministicMetric):
             answers.update({_shown(value): value for value in values})
             return {_shown(value) for value in values}
 
-        reading = read_reply(_plain(item.actual_output), find)
+        reading = read_reply(_plain(item.actual_output), find, item.input)
         extraction = Extraction(reading.text, How.DECIDING_TEXT)
         if len(reading.values) != 1:
             several = ", ".join(sorted(reading.values)[:5])
@@ -161,25 +186,35 @@ def _answers_in(text: str, given: Set[Fraction], asked: str) -> list[Number]:
 
 
 def _of_asked_clause(sentence: str, given: Set[Fraction], asked: str) -> list[Number]:
-    """The numbers of the clause that has most words of the question; none if there is no such clause with one."""
+    """Of several numbers, the total, or those of the clause that has most words of the question; none otherwise."""
+    if total := _total(sentence, asked):
+        return total
     if len({number.value for number in _answers_in_sentence(sentence, given)}) < 2:
         return []
     clauses = [
         (clause, numbers) for clause in _CLAUSE_END.split(sentence) if (numbers := _answers_in_sentence(clause, given))
     ]
-    shared = [len(_long_words(clause) & _long_words(asked)) for clause, _ in clauses]
+    shared = [shared_words(clause, asked) for clause, _ in clauses]
     if len(clauses) < 2 or shared.count(max(shared)) > 1:
         return []
     return clauses[shared.index(max(shared))][1]
 
 
-def _long_words(text: str) -> set[str]:
-    return {word[:6] for word in re.findall(r"[^\W\d_]{3,}", text.lower())}
+def _total(sentence: str, asked: str) -> list[Number]:
+    """The number that is called a total, or, if the question asks for one, is the sum of all others."""
+    if (
+        len(totals := {number.value: number for number in numbers_in(" ".join(map("".join, _TOTAL.findall(sentence))))})
+        == 1
+    ):
+        return list(totals.values())
+    numbers = {number.value: number for number in numbers_in(sentence)}
+    sums = [value for value in numbers if len(numbers) > 2 and 2 * value == sum(numbers)]
+    return [numbers[sums[0]]] if sums and _ASKED_TOTAL.search(asked) else []
 
 
 def _answers_in_sentence(sentence: str, given: Set[Fraction]) -> list[Number]:
     outside = _REMARK.sub(" ", sentence)
-    main = _INTRODUCTION.sub("", outside)
+    main = INTRODUCTION.sub("", outside)
     outside = main if _NUMBER.search(main) else outside
     parts = _RESULT.split(outside if _NUMBER.search(outside) else sentence)
     last = _NEGATED.sub(" ", parts[-1])
@@ -188,10 +223,9 @@ def _answers_in_sentence(sentence: str, given: Set[Fraction]) -> list[Number]:
         return _answers_in_sentence(_RESULT.sub(" ", sentence), given)
     if not matches:
         all_words = re.findall(r"[^\W\d_]+", sentence.lower())
-        short = len(all_words) <= (2 if "one" in all_words else _MAX_WORDS)
-        return [
-            Number(Fraction(number)) for number, _ in numerals.numbers_in(all_words) if short and number is not None
-        ]
+        found = {text: number for number, text in numerals.numbers_in(all_words) if number is not None}
+        short = len(all_words) <= (2 if "one" in found else _MAX_WORDS)
+        return [Number(Fraction(number)) for number in found.values() if short]
     stated = [not _CIRCUMSTANCE.search(last[max(0, match.start() - 30) : match.start()]) for match, _ in matches]
     for place in range(1, len(matches)):  # "in 1930 or 1932" has two circumstances
         stated[place] &= stated[place - 1] or not _OR.fullmatch(
@@ -255,6 +289,11 @@ def _plain(text: str) -> str:
         .replace("\\cdot", "·")
     )
     text = _CJK_NUMBER.sub(lambda match: f" {numerals.cjk_number(match[1])} ", text)
+    text = _WORD_FRACTION.sub(
+        lambda match: f"{_COUNT_WORDS.index(match[1].lower()) + 1}/{_PARTS[match[2].lower()]}", text
+    )
+    if _POINT_LANGUAGE.search(text):
+        text = _POINT_THOUSANDS.sub(r"\1\2", text)
     text = re.sub("([0-9])([¼½¾⅐-⅞])", r"\1 \2", text)
     text = _NO_NUMBER.sub(" ", text)
     return _MINUS.sub("-", unicodedata.normalize("NFKC", text).translate(_DASHES))

@@ -96,6 +96,10 @@ _PRONOUN = re.compile(
 _TOTAL = re.compile(
     r"\btotal(?: number)?(?: of)?(?: [a-z]+){0,4}?(?: is| are|:)? (\w+)|\b(\w+) (?:in total|altogether|in all)\b"
 )
+_STATES = re.compile(
+    r"\W*(?:there (?:are|is)|(?:i|we) (?:can )?(?:see|find|found|count|counted|have)|the canvas has)\b"
+)
+_LIMITS = re.compile(r"\b(?:only|so|of which)\b")
 _CLAUSE_END = re.compile(r",(?!\d)|[:(]")
 
 _DIRECTION_WORDS = {
@@ -390,7 +394,7 @@ def _counts_of_sentence(sentence: str) -> set[str]:
         if total := _TOTAL.search(text):
             return _numbers(total[1] or total[2]) or numbers
         first = _numbers(_CLAUSE_END.split(text)[0])
-        if text.lstrip().startswith(("there are", "there is")) and len(first) == 1 and "0" not in numbers:
+        if _STATES.match(text) and not _LIMITS.search(text) and len(first) == 1 and "0" not in numbers:
             return first
     return numbers
 

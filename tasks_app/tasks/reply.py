@@ -89,6 +89,11 @@ _TAKES_BACK = re.compile(
     re.IGNORECASE,
 )
 _TICKED, _CROSSED = re.compile(r"[✓✔✅☑]"), re.compile(r"[✗✘❌✕]")
+INTRODUCTION = re.compile(
+    r"^\W{0,4}(?:after|before|when|with|if|of|since|because|by|from|given|starting|out of|as|once|to|adding|taking"
+    r"|subtracting|selling|in|at|for|on|nach|von|bei|après|sur|después|de)\b[^,;:\n]*,(?!\d)\s",
+    re.IGNORECASE,
+)
 EMPHASIS = re.compile(r"\*\*([^*\n]{0,199}[^*\n:])\*\*(?!:)")
 _BARE = re.compile(r"[^\s:]+(?: [^\s:]+)?")
 _MAX_REMARK = 6
@@ -98,6 +103,7 @@ _SENTENCE_END = re.compile(r"[.!?;]{1,8}[*_`\"”’')\]]{0,6}(?:\s+|$)|\n+")
 _QUESTION = re.compile(r"[^.!?\n]{0,300}\?")
 _REMARK = re.compile(r"\((?!or\b)[^()]{0,500}\)")
 _LIST_NUMBER = re.compile(r"^[ \t]*\(?\d{1,3}[.)][ \t]+(?=\S)", re.MULTILINE)
+_BULLET = re.compile(r"^[ \t]*[-*•+][ \t]+(?=\S)", re.MULTILINE)
 _CLAUSE_END = re.compile(r",(?!\d)|[:(]|\s[-–—]\s|\b(?:because|since|as)\b", re.IGNORECASE)
 _ALTERNATIVE = re.compile(r"\W{0,4}(?:or|and|to|so|thus|hence|therefore)\b", re.IGNORECASE)
 _LATEX_TEXT = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textrm)\{([^{}]{0,200})\}")
@@ -224,14 +230,14 @@ def marked_answers(body: str) -> list[list[MarkedAnswer]]:
     return groups
 
 
-def read_reply(output: str, find: Find) -> Reading:
+def read_reply(output: str, find: Find, question: str = "") -> Reading:
     """Return the final answer of a reply, by the rules at the top of this module."""
     body = deciding_body(output)
     for group in marked_answers(body):
         values = frozenset[str]().union(*(_values_of_passage(answer.text, find) for answer in group))
         if values or group[-1].kind != "sentence":  # "the answer is" may begin any sentence, "Answer:" announces one
             return Reading(values, "\n".join(answer.text for answer in group))
-    return _read_unmarked(body, find)
+    return _read_unmarked(body, find, question)
 
 
 def unwrap(text: str) -> str:
@@ -348,19 +354,21 @@ def _opening(text: str, find: Find) -> Set[str]:
     return values if len(values) == 1 and not alternative else frozenset()
 
 
-def _read_unmarked(body: str, find: Find) -> Reading:
+def _read_unmarked(body: str, find: Find, question: str) -> Reading:
     """Return the value that stands out, or that of the last sentence with one; where they differ, both."""
     if len(body) > MAX_READ:
         body = f"{body[: MAX_READ // 4]}\n{body[-3 * MAX_READ // 4 :]}"
     if len(_LIST_NUMBER.findall(body)) > 1:  # "3. There are three circles" alone is an answer, not a list
         body = _LIST_NUMBER.sub("", body)
+    if len(_BULLET.findall(body)) > 1:  # "- 5" alone is a number
+        body = _BULLET.sub("", body)
     body = _QUESTION.sub(" ", body)
-    prose = _read_sentences(unwrap(body), find)
+    prose = _read_sentences(unwrap(body), find, question)
     lines = [line for line in body.split("\n") if line.strip()]
     emphasized = [text for text in EMPHASIS.findall(body) if find(text)]
     values = frozenset[str]().union(*map(find, emphasized))
     if len(values) == 1:
-        line = next((line for line in sentences(body) if emphasized[-1].rstrip(".!?; ") in line), body)
+        line = next((line for line in reversed(sentences(body)) if emphasized[-1].rstrip(".!?; ") in line), body)
         values = values if find(line) >= values else frozenset()
         is_apart = line in lines[0] or line in lines[-1]
     elif len(lines) > 1 and _BARE.fullmatch(lines[0]) and len(values := frozenset(find(lines[0]))) == 1:
@@ -374,20 +382,26 @@ def _read_unmarked(body: str, find: Find) -> Reading:
     return Reading(values | prose.values if is_final else values, line)
 
 
-def _read_sentences(body: str, find: Find) -> Reading:
-    """Return the value of the last sentence with one; a reply that begins with a value has to end with the same."""
+def _read_sentences(body: str, find: Find, question: str) -> Reading:
+    """Return the value of the last sentence with one; a reply that begins with a value has to end with the same.
+
+    A first sentence that has more words of the question is the answer, unless the last one concludes or corrects it.
+    """
     everywhere = frozenset(find(body))
     parts = sentences(body)
     if not parts:
         return Reading(everywhere, "")
     in_parts = ((part, find(_REMARK.sub(" ", part)) or find(part)) for part in reversed(parts))
     last, closing = next(((part, values) for part, values in in_parts if values), (body, everywhere))
+    first = _REMARK.sub(" ", parts[0])
+    opening = find(first)
+    is_corrected = any(map(takes_back, parts[1:])) or _CONCLUDES.match(last)
+    if len(opening) == 1 and not is_corrected and shared_words(first, question) > shared_words(last, question):
+        last, closing = parts[0], opening
     if is_uncertain(last):
         return Reading(frozenset(), last)
     if len(everywhere) <= 1:
         return Reading(everywhere, last, is_open=True)
-    first = _REMARK.sub(" ", parts[0])
-    opening = find(first)
     if len(opening) > 1:
         opening = _opening(first, find)
     # "2. The first is at (3, 4)" begins with its answer; "The first is small" only mentions something.
@@ -395,3 +409,16 @@ def _read_sentences(body: str, find: Find) -> Reading:
         agree = len(closing) != 1 or closing == opening or last == parts[0]
         return Reading(frozenset(opening if agree else opening | closing), parts[0], is_open=True)
     return Reading(frozenset(closing), last, is_open=True)
+
+
+def shared_words(text: str, question: str) -> int:
+    """How many words of three letters or more a text has in common with the last sentence of a question that asks.
+
+    Words are compared by their first six letters.
+    """
+    asking = re.findall(r"[^.!?\n]*\?", question)
+    return len(_long_words(text) & _long_words(asking[-1] if asking else question))
+
+
+def _long_words(text: str) -> set[str]:
+    return {word[:6] for word in re.findall(r"[^\W\d_]{3,}", text.lower())}
