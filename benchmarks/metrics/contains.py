@@ -62,7 +62,7 @@ def _without_negated(text: str, references: Sequence[str]) -> str:
     negated = re.compile(
         rf"(?:{_NEGATION.pattern})(?:\s\w+){{0,2}}?[^\w.,;:!?]{{0,4}}(?:{wanted})(?!\w)"
         rf"|(?<!\w)(?:{wanted}) (?:is|was|are|were|does|do|did|would|can)(?: not\b|n['’]t\b)"
-        rf"|(?:{wanted})\W{{0,2}}(?:では(?:な|あ)|じゃな)",
+        rf"|\bno (?:{wanted})(?!\w)|(?:{wanted})\W{{0,2}}(?:では(?:な|あ)|じゃな)",
         re.IGNORECASE,
     )
     return negated.sub(" ", _UNDECIDED.sub(" ", text)) if wanted else text

@@ -38,13 +38,12 @@ _BEFORE_ANSWER = re.compile(
 _AFTER_ANSWER = re.compile(
     r"[*_`\"”]{0,3}\s+(?:is|are|was|were|has|had|comes?|stands?|did|does|wrote|[a-z]+ed|[a-z]{3,}s)\b"
 )
-_IT_IS = re.compile(
-    r"[-*•]\s|no, |answer:|(?:no, )?(?:i (?:think|believe) (?:that )?)?(?:it|that)(?: is|['’]s| would be)\b",
-    re.IGNORECASE,
-)
 _NO_THEN = re.compile(r"^no[,:]\s", re.IGNORECASE)
 _CONTRAST = re.compile(r",? but |;\s|, so ", re.IGNORECASE)
-_EXPLANATION = re.compile(r",? (?:because|since|which|who)\b| ?[(（–—]|, (?:where|when|as|an?|the|with) ")
+_EXPLANATION = re.compile(
+    r",? (?:because|since|which|who)\b| ?[(（–—]|, (?:where|when|as|an?|the|with) "
+    r"| (?:by|in|according to|based on) the |, (?:and|while|whereas) (?=\w+ \w+ \w+)"
+)
 _DECORATION = re.compile("(?<=[^\\W\\d_]{2})!$|[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]")
 _COMPARES = re.compile(r"\b(?:more|most|less|least|first|second|third|last|\w{3,}(?:er|est))\b", re.IGNORECASE)
 _LABELED = re.compile(r"(?m)^\W{0,6}(?:[^\W\d][\w-]* ){0,3}[^\W\d][\w-]*[*_]{0,2}[:：][*_]{0,2}[ \t]*(\S.*)$")
@@ -90,7 +89,7 @@ class ExactMatch(DeterministicMetric):
         body = body if len(body) <= comparable else f"{body[: MAX_SPACING // 2]}\n{body[-MAX_SPACING // 2 :]}"
         contradictory = extraction.how not in _ANNOUNCED and marked_answers(whole.text)
         if not contradictory and (
-            any(equal(*layers(part)) for part in _parts_alone(body, item.input, references))
+            any(equal(*layers(part), part.strip("*_ ")) for part in _parts_alone(body, item.input, references))
             or any(_says(sentence, references, item.input) for sentence in _deciding_sentences(body))
         ):
             return scored(True, "The answer gives the expected text.", extraction)
@@ -170,15 +169,12 @@ def _says(sentence: str, references: Sequence[str], question: str) -> bool:
         new = said - asked - _SAYS_NOTHING
         if not _stems(after) and _BEFORE_ANSWER.search(before):
             subject = set(_stems(re.split(r"[,:]\s", before)[-1])) - asked - _SAYS_NOTHING
-            if not is_named or (not new and (said & asked or _IT_IS.match(before))):
-                return True
-            if len(subject) == 1 and not _COMPARES.search(question):
+            if not is_named or not new or (len(subject) == 1 and not _COMPARES.search(question)):
                 return True
         follows = _AFTER_ANSWER.match(after) or after[:1] == "," or set(_stems(after)[:1]) & asked or not _stems(after)
-        if follows and not set(_stems(before)) - _SAYS_NOTHING - (set() if is_named else asked) and said & asked:
-            other_names = [word for word in re.findall(r"\b[A-Z0-9]\w*", after) if not asked & set(_stems(word))]
-            if not new or (not is_named and not other_names):
-                return True
+        opens = not set(_stems(before)) - _SAYS_NOTHING - (set() if is_named else asked)
+        if opens and follows and said & asked and len(new) <= (0 if is_named else len(said & asked) // 2):
+            return True
     return False
 
 

@@ -22,6 +22,7 @@ _NEGATED = re.compile(
     r"|\b[A-Z]\)?(?: \w{1,20}){0,2} (?:is|are|was)(?: \w{1,20})?"
     r" (?:incorrect|wrong|false|not|out|excluded|eliminated|impossible|tempting)\b"
     r"|\b[A-Z]\)? (?:can|may|might|must) be (?:excluded|eliminated|ruled out|discarded)\b"
+    r"|\b(?:eliminat|exclud|discard|ruling|rule)\w*\b[^.;!?\n]*?(?=\bleaves\b|[.;!?\n]|$)"
     r"|\b[A-Z][):]{0,2} ?(?:no|wrong|incorrect|false)\b"
     # "A and C are capitals of other countries" is about both, and picks neither.
     r"|\b[A-Z](?:, [A-Z]){0,8},? and [A-Z] (?:are|were)\b(?! (?:both )?(?:right|correct|true|possible|valid))"
@@ -91,6 +92,8 @@ def _picked_letters(text: str, choices: Sequence[str]) -> set[str]:
     if only and only.group(1).upper() in valid:
         return {only.group(1).upper()}
     text = _NEGATED.sub(" ", text)
+    _, but, after = text.rpartition(" but ")
+    text = after if but and _LETTER.search(after) else text
     named = {match.group(1): match.end(1) for match in _NAMED_LETTER.finditer(text)}
     chosen = {match.group(1): match.end(1) for match in _CHOSEN.finditer(text)}
     alone = {

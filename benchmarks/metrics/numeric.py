@@ -20,7 +20,7 @@ from fractions import Fraction
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, not_applicable, scored, unparsable
 from benchmarks.metrics.extraction import Extraction, How
 from tasks_app.tasks import numerals
-from tasks_app.tasks.reply import INTRODUCTION, read_reply, shared_words, unwrap
+from tasks_app.tasks.reply import INTRODUCTION, read_reply, sentences, shared_words, unwrap
 
 RELATIVE_ROUNDING = Fraction(1, 10**9)
 """Smaller differences, as a share of the expected value, are rounding in how a number is written, never an error."""
@@ -52,12 +52,17 @@ _OR = re.compile(r"\s?or (?:[$€£¥]\s?)?", re.IGNORECASE)
 _REMARK = re.compile(r"\((?!or\b)[^()]{1,200}\)")
 _RESULT = re.compile(
     r"[=≈→⇒]|\bequals\b|\bis equal to\b|,? that is,|,? (?:which|that) (?:is|makes|gives|leaves|means)\b"
-    r"|\b(?:comes to|adds up to|amounts to|makes|gives|yields|leaves|so|hence|thus|therefore|making)\b"
+    r"|\b(?:comes to|adds up to|amounts to|makes|gives|yields|leaves|so|hence|thus|therefore|making|but)\b"
 )
+_DIFFERENCE = re.compile(
+    r"(?:[$€£¥] ?)?(?<![\d.,])\d[\d.,]{0,30}(?: [^\W\d_]{1,30}){0,2} (?:more|less|fewer|higher|lower) than\b",
+    re.IGNORECASE,
+)
+_ASKED_PERCENT = re.compile(r"%|\bper ?cent|prozent|pourcent|porcentaje|por ciento|パーセント|百分", re.IGNORECASE)
 _TOTAL = re.compile(
     r"\b(?:total(?: of|:| is)|insgesamt|en tout,?|brings us to|adds up to) *[*$€£¥]{0,3}"
-    r"(-?[\d.,]+)(?!\d| ?[-+*/×·x=−\\])"
-    r"|(-?\d[\d.,]*)(?: [^\W\d_]+)? (?:in total|in all|altogether|en total|en tout|insgesamt)\b"
+    r"(-?[\d.,]{1,30})(?!\d| ?[-+*/×·x=−\\])"
+    r"|(?<![\d.,])(-?\d[\d.,]{0,30})(?: [^\W\d_]{1,30})? (?:in total|in all|altogether|en total|en tout|insgesamt)\b"
     r"|(?:合計|一共|总共|共) ?(\d[\d.,]*)",
     re.IGNORECASE,
 )
@@ -69,21 +74,9 @@ _NO_NUMBER = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])|\b\d{4}-\d\d-\d\d\b|±
 _BOUND = re.compile(r"\b(more than|less than|fewer than|at least|at most|up to)\s(?:[$€£¥]\s?)?(?=\d)", re.IGNORECASE)
 _CJK_NUMBER = re.compile(r"(?<!\w)([一二三四五六七八九十两]{1,3})(?=[个個つ人名枚本只块]|\W|$)")
 _COUNT_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-_PARTS = {
-    **{
-        "half": 2,
-        "halves": 2,
-        "third": 3,
-        "thirds": 3,
-        "quarter": 4,
-        "quarters": 4,
-        "fourths": 4,
-        "fifth": 5,
-        "fifths": 5,
-    },
-    **{"sixths": 6, "sevenths": 7, "eighth": 8, "eighths": 8, "ninths": 9, "tenth": 10, "tenths": 10},
-}
-_WORD_FRACTION = re.compile(rf"\b({'|'.join(_COUNT_WORDS)})[ -]({'|'.join(_PARTS)})\b", re.IGNORECASE)
+_PARTS = ("half", "third", "quarter", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_DIVISORS = dict(zip(_PARTS, (2, 3, 4, *range(4, 11)), strict=True))
+_WORD_FRACTION = re.compile(rf"\b({'|'.join(_COUNT_WORDS)})[ -]({'|'.join(_PARTS)})s?\b", re.IGNORECASE)
 _POINT_LANGUAGE = re.compile(
     r"\b(?:der|die|das|ist|sind|hat|beträgt|insgesamt|el|los|las|tiene|hay|il|che|são)\b", re.IGNORECASE
 )
@@ -176,10 +169,9 @@ def _expected_numbers(item: Item) -> Sequence[Number]:
 
 def _answers_in(text: str, given: Set[Fraction], asked: str) -> list[Number]:
     """The numbers of a text that may be its answer, by the rules of ``Numeric``; "0.75 (75%)" is one number."""
-    sentences = re.split(r"(?<=[.!?])\s+|\n+", unwrap(text))
     numbers = {
         number.value: number
-        for sentence in sentences
+        for sentence in sentences(unwrap(text))
         for number in _of_asked_clause(sentence, given, asked) or _answers_in_sentence(sentence, given)
     }
     return list(numbers.values())
@@ -189,6 +181,10 @@ def _of_asked_clause(sentence: str, given: Set[Fraction], asked: str) -> list[Nu
     """Of several numbers, the total, or those of the clause that has most words of the question; none otherwise."""
     if total := _total(sentence, asked):
         return total
+    stated = [number for number in numbers_in(_NEGATED.sub(" ", sentence)) if number.written not in given]
+    percents = {number.value: number for number in stated if number.percent}
+    if len(percents) == 1 and _ASKED_PERCENT.search(asked):
+        return list(percents.values())
     if len({number.value for number in _answers_in_sentence(sentence, given)}) < 2:
         return []
     clauses = [
@@ -213,7 +209,7 @@ def _total(sentence: str, asked: str) -> list[Number]:
 
 
 def _answers_in_sentence(sentence: str, given: Set[Fraction]) -> list[Number]:
-    outside = _REMARK.sub(" ", sentence)
+    outside = _DIFFERENCE.sub(" ", _REMARK.sub(" ", sentence))
     main = INTRODUCTION.sub("", outside)
     outside = main if _NUMBER.search(main) else outside
     parts = _RESULT.split(outside if _NUMBER.search(outside) else sentence)
@@ -290,7 +286,7 @@ def _plain(text: str) -> str:
     )
     text = _CJK_NUMBER.sub(lambda match: f" {numerals.cjk_number(match[1])} ", text)
     text = _WORD_FRACTION.sub(
-        lambda match: f"{_COUNT_WORDS.index(match[1].lower()) + 1}/{_PARTS[match[2].lower()]}", text
+        lambda match: f"{_COUNT_WORDS.index(match[1].lower()) + 1}/{_DIVISORS[match[2].lower()]}", text
     )
     if _POINT_LANGUAGE.search(text):
         text = _POINT_THOUSANDS.sub(r"\1\2", text)

@@ -99,7 +99,9 @@ _BARE = re.compile(r"[^\s:]+(?: [^\s:]+)?")
 _MAX_REMARK = 6
 """Words. A bare first line is an answer by itself, if what follows is a sentence of more than these."""
 _CONCLUDES = re.compile(r"\W{0,4}(?:so|therefore|thus|hence|in total|in conclusion|finally|total)\b", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"[.!?;]{1,8}[*_`\"”’')\]]{0,6}(?:\s+|$)|\n+")
+_SENTENCE_END = re.compile(
+    r"(?<!\bi\.e)(?<!\be\.g)(?<!\b[DM]r)(?<!\bMrs)(?<!approx)(?<!\bca)(?<!\bSt)[.!?;]{1,8}[*_`\"”’')\]]{0,6}(?:\s+|$)|\n+"
+)
 _QUESTION = re.compile(r"[^.!?\n]{0,300}\?")
 _REMARK = re.compile(r"\((?!or\b)[^()]{0,500}\)")
 _LIST_NUMBER = re.compile(r"^[ \t]*\(?\d{1,3}[.)][ \t]+(?=\S)", re.MULTILINE)
