@@ -7,7 +7,8 @@ a metric or a canvas task class, to answers, and an answer to replies. `none` is
 gives none, several, or says that it has none. Where an answer is a sentence about the task ("The capital of France is
 Paris"), the question is given, because a person reads it with the question.
 
-`formerly_unseen.yaml` is apart: its replies are labeled right or wrong for one reference.
+`formerly_unseen.yaml` and `unseen.yaml` are apart: their replies are labeled right or wrong for one reference. Rules are
+developed on the former. No rule is written from the latter.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from tasks_app.tasks.answers import Verdict, judge_phrase
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
 PARTS = ("plain", "small_model", "adversarial", "development")
-LABELED = ("formerly_unseen",)
+UNSEEN = "unseen"
+LABELED = ("formerly_unseen", UNSEEN)
 CHOICES = ("London", "Paris", "Rome", "New York")
 NO_ANSWER = "none"
 
@@ -54,6 +56,7 @@ class LabeledReply:
     reply: str
     right: bool
     """Whether a careful person reads the reference as the answer of the reply."""
+    choices: tuple[str, ...] = CHOICES
 
 
 @cache
@@ -65,7 +68,15 @@ def corpus() -> tuple[Row, ...]:
 def labeled(part: str) -> tuple[LabeledReply, ...]:
     """The replies of one of ``LABELED``."""
     return tuple(
-        LabeledReply(reader, item["kind"], item["question"], item["expected"], reply, label == "right")
+        LabeledReply(
+            reader,
+            item["kind"],
+            item["question"],
+            item["expected"],
+            reply,
+            label == "right",
+            tuple(item.get("choices", CHOICES)),
+        )
         for reader, items in _content(part).items()
         for item in items
         for label in ("right", "wrong")
@@ -75,7 +86,7 @@ def labeled(part: str) -> tuple[LabeledReply, ...]:
 
 def labeled_reading(row: LabeledReply) -> str:
     """Score a reply: "right", "wrongly right", "wrongly wrong", or "unreadable", a right reply without an answer."""
-    value = _score(row.reader, row.expected, row.reply, row.question)
+    value = _score(row.reader, row.expected, row.reply, row.question, row.choices)
     if (value == 1) == row.right:
         return "right"
     return "unreadable" if value is None else "wrongly wrong" if row.right else "wrongly right"
