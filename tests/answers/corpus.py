@@ -7,8 +7,8 @@ a metric or a canvas task class, to answers, and an answer to replies. `none` is
 gives none, several, or says that it has none. Where an answer is a sentence about the task ("The capital of France is
 Paris"), the question is given, because a person reads it with the question.
 
-`formerly_unseen.yaml` and `unseen.yaml` are apart: their replies are labeled right or wrong for one reference. Rules are
-developed on the former. No rule is written from the latter.
+`formerly_unseen.yaml` and `unseen.yaml` are apart: their replies are labeled right or wrong for one reference. Rules
+are developed on the former. No rule is written from the latter.
 """
 
 from __future__ import annotations
