@@ -18,7 +18,7 @@ from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.queries.launch import LastResult, last_results, last_runs
 from benchmarks.queries.providers import ModelRow, ProviderRow, provider_rows
 from benchmarks.services.runs.presets import preset_metrics
-from benchmarks.services.runs.sizing import gap_shown, tasks_per_canvas
+from benchmarks.services.runs.sizing import gap_shown, tasks_per_cluster
 
 SHOWN = 8
 """Rows of a list before the rest is folded."""
@@ -161,6 +161,6 @@ def _benchmark_option(dataset: Dataset, last_run: datetime | None) -> BenchmarkO
     size = f"{plural(version.task_count, 'task')} · version {version.number}"
     if dataset.canvas_set:
         size = f"{plural(dataset.canvas_set.count, 'canvas')}, {number(version.task_count)} questions"
-    shows = gap_shown(version.task_count, tasks_per_canvas(dataset))
+    shows = gap_shown(version.task_count, tasks_per_cluster(dataset))
     titles = [metric_title(name).removeprefix(PREFIX) for name in preset_metrics(dataset)]
     return BenchmarkOption(dataset, size, titles, f"{points(shows)} points" if shows else "no gaps", last_run)

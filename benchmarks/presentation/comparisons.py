@@ -47,7 +47,7 @@ def comparison_sentences(
     nearest, farthest = sorted((abs(comparison.low), abs(comparison.high)))
     size = f"{points(abs(comparison.difference))} points"
     bounds = f"({points(nearest)} to {points(farthest)})"
-    shared = plural(comparison.n_shared, "shared task")
+    shared = _shared_tasks(comparison)
     if newer_first:
         direction, first, second = ("above", "better", "worse") if b_leads else ("below", "worse", "better")
         counts = {"better": comparison.n_better, "worse": comparison.n_worse}
@@ -64,6 +64,12 @@ def comparison_sentences(
         f"{number(wins)} of {shared} favor {winner}, {number(losses)} favor {loser}, {number(equal)} are equal "
         f"({p_text}).",
     ]
+
+
+def _shared_tasks(comparison: Comparison) -> str:
+    """``40 shared tasks``, or ``40 shared tasks in 8 clusters``."""
+    shared, clusters = plural(comparison.n_shared, "shared task"), comparison.n_clusters
+    return shared if clusters in (None, comparison.n_shared) else f"{shared} in {plural(clusters, 'cluster')}"
 
 
 def _not_significant(comparison: Comparison, a: str, b: str, p_text: str) -> list[str]:
@@ -83,7 +89,7 @@ def _not_significant(comparison: Comparison, a: str, b: str, p_text: str) -> lis
         sentences.append(f"{comparison.note[0].upper()}{comparison.note[1:]}.")
     if not comparison.is_hopeless and comparison.detectable_difference is not None:
         sentences.append(
-            f"With {plural(comparison.n_shared, 'shared task')}, differences of "
+            f"With {_shared_tasks(comparison)}, differences of "
             f"{points(comparison.detectable_difference)} points or more are detectable with "
             f"{100 * comparison.power:g}% power."
         )

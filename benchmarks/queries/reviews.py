@@ -154,7 +154,7 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """How the labels of a closed review agree with the scores of its answers. Tasks on one canvas are a cluster."""
+    """How the labels of a closed review agree with the scores of its answers. Tasks of one cluster are one sample."""
 
     n: int
     agreement: Interval
@@ -283,13 +283,13 @@ def conclusion_of(queue: ReviewQueue) -> Conclusion | None:
     scores = Score.objects.filter(result__in=people, metric=queue.metric, value__isnull=False).order_by("result")
     rows = scores.values_list(
         *("result", "run", "run__model", "run__judge_model", "value"),
-        *("result__task__task_id", "result__task__question__canvas"),
+        *("run__dataset", "result__task__task_id", "result__task__cluster"),
     )
     agreed, clusters, judges, disagreements = [], [], set(), []
-    for result, run, model, judge, value, task, canvas in rows:
+    for result, run, model, judge, value, dataset, task, cluster in rows:
         label = people[result]
         agreed.append(float((value >= metric.passes_at) == (label >= metric.passes_at)))
-        clusters.append(canvas or task)
+        clusters.append((dataset, cluster or task))
         judges.add(judge)
         if not agreed[-1]:
             disagreements.append(Disagreement(result, run, model, task, value, label))

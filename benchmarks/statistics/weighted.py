@@ -11,8 +11,9 @@ ratio and its linearized variance; Bell & McCaffrey (2002), Surv. Methodol. 28:1
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from benchmarks.statistics.intervals import FEW, Interval, no_interval, sample_note, score_bounds
@@ -22,8 +23,8 @@ FEWEST = 20
 """With an effective number below, there is no interval: simulated ones held in as few as 69%."""
 
 
-class WeightedCluster(NamedTuple):
-    """What the scores of one cluster add up to, which all have the same weight, as repeats of one task do."""
+class WeightedPart(NamedTuple):
+    """What the scores of one weight in one cluster add up to, such as the repeats of a task."""
 
     n: int
     weight: float
@@ -41,36 +42,37 @@ class WeightedMean:
     """How many clusters of equal weight make a mean as certain: (Σw)² / Σ(cluster's weight)². At most their number."""
 
 
-def weighted_mean(clusters: Iterable[WeightedCluster], *, confidence: float = 0.95) -> WeightedMean:
-    """R with the score interval ``(R - m)² <= c · m · (1 - m)``.
+def weighted_mean(clusters: Iterable[Sequence[WeightedPart]], *, confidence: float = 0.95) -> WeightedMean:
+    """R with the score interval ``(R - m)² <= c · m · (1 - m)``; a cluster is given by its parts.
 
     c is t² · V / (R · (1 - R)), with V and its degrees of freedom by CR2, but at least that of independent scores.
     Nothing bounds it from above: if heavy tasks score otherwise than light ones, the ratio varies more than any mean
     of equal weights. If all scores are equal, c is z² / ``n_effective``. Below ``FEWEST`` there are no bounds.
     """
-    kept = [cluster for cluster in clusters if cluster.n]
+    kept = [parts for cluster in clusters if (parts := [part for part in cluster if part.n])]
     if not kept:
         return WeightedMean(no_interval("no scored results", confidence, 0), 0.0)
-    n, weight = sum(cluster.n for cluster in kept), math.fsum(cluster.weight for cluster in kept)
-    mean = min(1.0, max(0.0, math.fsum(cluster.total for cluster in kept) / weight))
-    variance = max(0.0, math.fsum(cluster.squares for cluster in kept) / weight - mean * mean)
+    parts = list(chain.from_iterable(kept))
+    n, weight = sum(part.n for part in parts), math.fsum(part.weight for part in parts)
+    mean = min(1.0, max(0.0, math.fsum(part.total for part in parts) / weight))
+    variance = max(0.0, math.fsum(part.squares for part in parts) / weight - mean * mean)
     # By shares of the whole weight, the ratio is a mean of one value, whose clusters have sizes that add up to 1.
     accumulated = ClusteredSpread(1, mean)
     for cluster in kept:
-        accumulated.add(cluster.weight / weight, cluster.total / weight)
+        accumulated.add(sum(part.weight for part in cluster) / weight, sum(part.total for part in cluster) / weight)
     spread = accumulated.spread(variance)
     n_effective = 1 / spread.concentration
     factor = (z_squared := two_sided_z(confidence) ** 2) / n_effective
     if not spread.is_flat and spread.degrees > 0:
         estimated = two_sided_t(confidence, spread.degrees) ** 2 * spread.variance_of_mean
         independent = math.fsum(
-            each.weight / each.n * (each.squares - 2 * mean * each.total + mean * mean * each.weight) for each in kept
+            each.weight / each.n * (each.squares - 2 * mean * each.total + mean * mean * each.weight) for each in parts
         )
         factor = max(z_squared * independent / weight**2, estimated) / (mean * (1 - mean))
     low, high = score_bounds(mean, factor)
     note = sample_note(n, len(kept), all_equal=spread.is_flat)
     if n_effective < FEW:
-        alike = f"these weights make {len(kept):,} tasks count as {n_effective:.0f}"
+        alike = f"{n:,} scores count as {n_effective:.0f} equal tasks"
         note = "; ".join(filter(None, (note, alike)))
     if n_effective < FEWEST:
         return WeightedMean(Interval(mean, None, None, n, len(kept), "ratio", f"{alike}: no interval"), n_effective)

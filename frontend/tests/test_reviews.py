@@ -13,8 +13,10 @@ from django.test import Client
 from django.utils import timezone
 
 from benchmarks.models import Dataset, Experiment, Label, ReviewQueue, Run
+from benchmarks.queries.reviews import conclusion_of
 from benchmarks.services.access import assign_group
 from benchmarks.services.reviews.queues import create_review
+from tests.support.factories import make_dataset, make_task
 from tests.support.page_factories import make_scored_run
 
 pytestmark = pytest.mark.django_db
@@ -135,6 +137,18 @@ def test_a_closed_review_concludes_with_its_agreement_and_the_answers_in_dispute
     html = " ".join(client.post(f"/reviews/{queue.pk}/do/close/", follow=True).content.decode().split())
     assert "People and Exact match agree on 66.7% of 3 answers" in html
     assert re.findall(r"/results/(\d+)/", html.partition("Conclusion")[2]) == [str(first.pk)]
+
+
+def test_labels_of_tasks_in_one_cluster_are_one_sample_of_the_agreement() -> None:
+    tasks = [make_task(number, cluster=f"text-{number % 3}") for number in range(9)]
+    run = make_scored_run(make_dataset(tasks), values=[1.0, 0.0, 1.0] * 3)
+    queue = make_review(run, metric="exact_match", overlap=0)
+    for result in run.results.all():
+        Label.objects.create(result=result, value=1.0, queue=queue, metric="exact_match", author_name="ada")
+    ReviewQueue.objects.filter(pk=queue.pk).update(closed_at=timezone.now())
+    conclusion = conclusion_of(ReviewQueue.objects.get())
+    assert conclusion is not None
+    assert (conclusion.n, conclusion.agreement.n_clusters) == (9, 3)
 
 
 def test_a_blind_page_names_neither_model_judge_scores_nor_other_reviewers(settings: Any) -> None:

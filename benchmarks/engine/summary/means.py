@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from benchmarks.analysis.sums import Cell, Sums, added, cluster_counts, cluster_sums
@@ -12,7 +14,7 @@ from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Run
 from benchmarks.statistics.intervals import Clusters, Interval, interval_from_moments, measurement_interval
 from benchmarks.statistics.spread import ClusteredSpread
-from benchmarks.statistics.weighted import WeightedCluster, weighted_mean
+from benchmarks.statistics.weighted import WeightedPart, weighted_mean
 from benchmarks.summary import Counted, Weighted
 
 Facets = tuple[str, ...]
@@ -104,8 +106,9 @@ def weighted_numbers(run: Run, metric: str) -> Weighted | None:
     """``None`` without weights, of part of the tasks, and of a measurement."""
     if not run.dataset_version.facets.get("weights") or run.subset_design or range_of(metric) != (0.0, 1.0):
         return None
+    rows = groupby(cluster_sums(run, metric, "task__weight"), key=itemgetter(0))
     mean = weighted_mean(
-        WeightedCluster(n, weight * n, weight * total, weight * squares)
-        for _, weight, n, total, squares in cluster_sums(run, metric, "task__weight")
+        [WeightedPart(n, weight * n, weight * total, weight * squares) for _, weight, n, total, squares in parts]
+        for _, parts in rows
     )
     return Weighted.of(mean.interval, n_effective=mean.n_effective)

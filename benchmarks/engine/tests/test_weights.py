@@ -69,7 +69,7 @@ def test_a_run_has_a_weighted_mean_beside_its_strict_mean(endpoint: Endpoint, cl
     assert "Weighted mean of exact_match: 9.4% (" in out.getvalue()
     assert ", counts as 27 equal tasks" in out.getvalue()
     page = client.get(f"/runs/{run.pk}/").content.decode()
-    assert "these weights make 30 tasks count as 27" in page
+    assert "30 scores count as 27 equal tasks" in page
     assert "0.094" in page
     task = dataset.current_version.tasks.get(task_id="task-1")
     assert "weight 3" in client.get(f"/datasets/{dataset.slug}/tasks/{task.pk}/").content.decode()
@@ -83,6 +83,14 @@ def test_equal_weights_make_no_second_mean(endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2")
     run = worked(make_run(make_dataset([make_task(number, weight=3) for number in range(1, 4)])))
     assert "weighted" not in run.summary["metrics"]["exact_match"]
+
+
+def test_tasks_of_one_cluster_are_one_in_the_weighted_mean_whatever_their_weights(endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    tasks = [make_task(number, weight=1 + number % 2, cluster=f"text-{number // 2}") for number in range(2, 82)]
+    numbers = worked(make_run(make_dataset(tasks))).summary["metrics"]["exact_match"]["weighted"]
+    assert (numbers["n"], numbers["n_clusters"]) == (80, 40)
+    assert numbers["n_effective"] == pytest.approx(40), "each cluster has the weights 1 and 2"
 
 
 def test_repeats_of_a_task_are_one_cluster_of_its_weight(endpoint: Endpoint) -> None:

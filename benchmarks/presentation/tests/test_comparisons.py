@@ -31,6 +31,14 @@ def test_a_significant_difference_names_the_winner_once_and_counts_for_and_again
     assert comparison_sentence(compare(b, a), "llama", "gpt") == sentence
 
 
+def test_shared_tasks_are_named_with_their_clusters():
+    a, b = two_runs(60, 9, 480)
+    by_four = compare(a, b, {task: task // 4 for task in a})
+    assert "60 of 480 shared tasks in 120 clusters favor B, " in comparison_sentence(by_four)
+    few = compare(*two_runs(30, 24, 480), {task: task // 4 for task in a})
+    assert "With 480 shared tasks in 120 clusters, differences of " in comparison_sentence(few)
+
+
 def test_the_newer_run_is_the_subject_of_a_change():
     a, b = two_runs(28, 9, 480)
     assert comparison_sentence(compare(b, a), "run 1", "run 2", newer_first=True) == (

@@ -123,7 +123,8 @@ def _facets(spec: DatasetSpec) -> dict[str, object]:
     splits = Counter(task.split for task in spec.tasks if task.split)
     simulated = sum(bool(task.user) for task in spec.tasks)
     labels = _label_facets(spec)
-    clusters = len({task.cluster for task in spec.tasks} - {""})
+    named = [task.cluster for task in spec.tasks]
+    clusters = len(set(named) - {""}) + named.count("") if any(named) else 0
     weights = {task.weight for task in spec.tasks}
     return {
         "difficulty": dict(Counter(task.difficulty for task in spec.tasks)),

@@ -13,7 +13,7 @@ from benchmarks.presentation.numbers import points
 from benchmarks.services.experiments.requests import PlannedRun
 from benchmarks.services.experiments.start import ExperimentPlan, plan_of_runs
 from benchmarks.services.runs.estimate import tasks_of
-from benchmarks.services.runs.sizing import DISCORDANCE, gap_shown, paired_design, tasks_per_canvas
+from benchmarks.services.runs.sizing import DISCORDANCE, gap_shown, paired_design, tasks_per_cluster
 from benchmarks.services.runs.start import run_of
 from benchmarks.statistics.intervals import score_bounds
 from benchmarks.statistics.planning import tasks_needed
@@ -106,10 +106,10 @@ def preview(planned: Sequence[PlannedRun]) -> Preview:
 
 def gap_of(dataset: Dataset, n_tasks: int, pairs: int = 1) -> Gap:
     """As strict as the first step of Holm's correction for so many ``pairs`` of candidates."""
-    shown = gap_shown(n_tasks, tasks_per_canvas(dataset), pairs)
+    shown = gap_shown(n_tasks, tasks_per_cluster(dataset), pairs)
     below = [size for size in FINER if size < (DISCORDANCE if shown is None else shown)]
     finer = below[-1] if below else FINER[0]
-    needed = tasks_needed(finer, paired_design(tasks_per_canvas(dataset), pairs)).tasks
+    needed = tasks_needed(finer, paired_design(tasks_per_cluster(dataset), pairs)).tasks
     return Gap(dataset, n_tasks, shown, finer, max(0, needed - n_tasks))
 
 
@@ -119,7 +119,7 @@ def _half_width(request: Mapping[str, Any], n_tasks: int) -> float | None:
         return None
     if request["subset"]:
         return outlooks(run_of(request), [request["subset"]])[0].half_width
-    n = n_tasks / paired_design(tasks_per_canvas(request["dataset"])).variance_factor
+    n = n_tasks / paired_design(tasks_per_cluster(request["dataset"])).variance_factor
     low, high = score_bounds(0.5, two_sided_z(0.95) ** 2 / n)
     return (high - low) / 2
 

@@ -17,7 +17,7 @@ from benchmarks.services.experiments.requests import MOST_RUNS, PlannedRun, plan
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.providers import missing_keys
 from benchmarks.services.runs.estimate import RunPlan, plan_of, tasks_of
-from benchmarks.services.runs.sizing import gap_shown, tasks_per_canvas
+from benchmarks.services.runs.sizing import gap_shown, tasks_per_cluster
 from benchmarks.services.runs.start import queue_run, run_of
 
 
@@ -70,7 +70,7 @@ def plan_of_runs(planned: Sequence[PlannedRun]) -> ExperimentPlan:
         seconds_high=sum(plan.seconds_high for plan in plans),
         candidates=candidates,
         detectable={
-            slug: gap_shown(tasks_of(request).count(), tasks_per_canvas(request["dataset"]), pairs)
+            slug: gap_shown(tasks_of(request).count(), tasks_per_cluster(request["dataset"]), pairs)
             for slug, request in by_dataset.items()
             if not request["subset"]
         },

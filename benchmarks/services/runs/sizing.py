@@ -148,27 +148,28 @@ def size_run(data: Any) -> Sizing:
 
 
 @lru_cache(1_000)  # a list of benchmarks asks for each of them
-def gap_shown(n_tasks: int, per_canvas: float = 1.0, pairs: int = 1) -> float | None:
+def gap_shown(n_tasks: int, per_cluster: float = 1.0, pairs: int = 1) -> float | None:
     """The smallest difference that shows between any two candidates without earlier runs; ``None``: none."""
-    return detectable_difference(n_tasks, paired_design(per_canvas, pairs))
+    return detectable_difference(n_tasks, paired_design(per_cluster, pairs))
 
 
-def paired_design(per_canvas: float = 1.0, pairs: int = 1) -> PairedDesign:
+def paired_design(per_cluster: float = 1.0, pairs: int = 1) -> PairedDesign:
     """What is assumed without earlier runs. As strict as the first step of Holm's correction for all ``pairs``."""
     return PairedDesign(
         discordance=DISCORDANCE,
-        tasks_per_cluster=per_canvas,
-        cluster_correlation=CANVAS_CORRELATION if per_canvas > 1 else 0.0,
+        tasks_per_cluster=per_cluster,
+        cluster_correlation=CANVAS_CORRELATION if per_cluster > 1 else 0.0,
         confidence=1 - 0.05 / pairs,
     )
 
 
-def tasks_per_canvas(dataset: Dataset) -> float:
-    """How many tasks share a canvas; 1 without canvases."""
+def tasks_per_cluster(dataset: Dataset) -> float:
+    """How many tasks share a canvas or another cluster; 1 without either."""
     version, canvases = dataset.current_version, dataset.canvas_set
-    if version is None or canvases is None or not canvases.count:
+    if version is None:
         return 1.0
-    return max(1.0, version.task_count / canvases.count)
+    clusters = canvases.count if canvases else version.facets.get("clusters")
+    return max(1.0, version.task_count / clusters) if clusters else 1.0
 
 
 def _fewer_tasks(request: Mapping[str, Any]) -> list[Outlook]:

@@ -9,11 +9,11 @@ import pytest
 from benchmarks.models import Dataset, Run, RunStatus
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.estimate import Load, duration_range, plan_run, seconds_for_answer
-from benchmarks.services.runs.sizing import size_run
+from benchmarks.services.runs.sizing import size_run, tasks_per_cluster
 from benchmarks.statistics.planning import PairedDesign, Range, tasks_for_same, tasks_needed
 from codeforge.config import Limits, ModelConfig
 from tests.support.canvas_sets import make_canvas_set
-from tests.support.factories import MODEL, config_for, make_dataset
+from tests.support.factories import MODEL, config_for, make_dataset, make_task
 from tests.support.page_factories import make_scored_run
 
 pytestmark = pytest.mark.django_db
@@ -126,6 +126,15 @@ def test_questions_of_one_canvas_are_sized_as_a_cluster() -> None:
     assert sized.design.tasks_per_cluster == pytest.approx(canvas_set.dataset.current_version.task_count / 4)
     assert sized.size.tasks > tasks_needed(0.1, PairedDesign()).tasks
     assert "clusters" in sized.needed
+
+
+def test_tasks_that_share_a_text_show_fewer_gaps_than_as_many_apart() -> None:
+    apart = make_dataset(40)
+    shared = make_dataset([make_task(number, cluster=f"text-{number // 4}") for number in range(40)], slug="shared")
+    assert shared.current_version.facets["clusters"] == 10
+    assert (tasks_per_cluster(apart), tasks_per_cluster(shared)) == (1.0, 4.0)
+    mixed = make_dataset([make_task(n, cluster="text" if n < 4 else "") for n in range(10)], slug="mixed")
+    assert tasks_per_cluster(mixed) == pytest.approx(10 / 7), "a task without a cluster is one of its own"
 
 
 def test_a_limit_on_the_tasks_is_heeded() -> None:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from benchmarks.statistics.intervals import mean_interval
-from benchmarks.statistics.weighted import WeightedCluster, weighted_mean
+from benchmarks.statistics.weighted import WeightedPart, weighted_mean
 
 
-def clusters(weights: list[float], values: list[float], repeats: int = 1) -> list[WeightedCluster]:
+def clusters(weights: list[float], values: list[float], repeats: int = 1) -> list[list[WeightedPart]]:
     return [
-        WeightedCluster(repeats, repeats * weight, repeats * weight * value, repeats * weight * value**2)
+        [WeightedPart(repeats, repeats * weight, repeats * weight * value, repeats * weight * value**2)]
         for weight, value in zip(weights, values, strict=True)
     ]
 
@@ -50,11 +50,22 @@ def test_weights_of_any_unit_give_the_same_interval() -> None:
     assert small.interval.high == pytest.approx(large.interval.high)
 
 
+def test_tasks_of_one_cluster_that_are_answered_alike_count_once_whatever_their_weights() -> None:
+    random = np.random.default_rng(4)
+    values, heavier = random.integers(0, 2, 60).astype(float).tolist(), random.uniform(1, 3, 60).tolist()
+    both = zip(clusters([1.0] * 60, values), clusters(heavier, values), strict=True)
+    result = weighted_mean([*light, *heavy] for light, heavy in both)
+    whole = weighted_mean(clusters([1 + weight for weight in heavier], values))
+    assert (result.interval.n, result.interval.n_clusters) == (120, 60)
+    assert result.n_effective == pytest.approx(whole.n_effective)
+    assert [result.interval.low, result.interval.high] == pytest.approx([whole.interval.low, whole.interval.high])
+
+
 def test_too_few_effective_tasks_have_a_mean_without_bounds() -> None:
     result = weighted_mean(clusters([100.0, *[1.0] * 50], [1.0, *[0.0] * 50]))
     assert (result.interval.low, result.interval.high) == (None, None)
     assert result.interval.mean == pytest.approx(100 / 150)
-    assert result.interval.note == "these weights make 51 tasks count as 2: no interval"
+    assert result.interval.note == "51 scores count as 2 equal tasks: no interval"
     assert weighted_mean([]).interval.mean is None
 
 

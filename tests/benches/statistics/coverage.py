@@ -11,7 +11,7 @@ from scipy.stats import binom
 from benchmarks.statistics.agreement import Kappa, cohen_kappa
 from benchmarks.statistics.intervals import Interval, Moments, interval_from_moments, mean_interval
 from benchmarks.statistics.spread import counted
-from benchmarks.statistics.weighted import WeightedCluster, weighted_mean
+from benchmarks.statistics.weighted import WeightedPart, weighted_mean
 from tests.benches.statistics.report import band_summary, coverage, table
 from tests.support.statistics import Group, average_above_guessing
 
@@ -136,7 +136,7 @@ def weighted_means(random: np.random.Generator) -> Iterator[str]:
 def _weighted(weights: Sequence[int], right: Sequence[int], repeats: int) -> Interval:
     rows = zip(weights, right, strict=True)
     return weighted_mean(
-        WeightedCluster(repeats, weight * repeats, weight * sums, weight * sums) for weight, sums in rows
+        [WeightedPart(repeats, weight * repeats, weight * sums, weight * sums)] for weight, sums in rows
     ).interval
 
 
