@@ -27,22 +27,39 @@ class Guess:
     error: float = 0.0
 
 
-def guess_of(own: float | None, majority: float | None, blind: float, asked: int) -> Guess:
-    """What is scored without an ability, of a set with ``asked`` questions.
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What guessing scored on ``n`` questions; of a weighted mean, on as many as say as much of it."""
 
-    ``own`` is the known rate of the kind of question. What always giving the most frequent answer of this set scores,
-    and the best rule that does not see the question, replace it only if they are higher by over two standard errors: in
-    few questions some answer is frequent by chance. Without a known rate, the rate is that of the most frequent answer.
+    score: float
+    n: float
+
+    @classmethod
+    def pooled(cls, parts: Iterable[tuple[Measured, int]]) -> Measured:
+        """The mean of independent parts, each with its weight, such as a number of questions. Their number is Kish's
+        (1965, Survey Sampling)."""
+        weighted = list(parts)
+        total = sum(weight for _, weight in weighted)
+        score = math.fsum(part.score * weight for part, weight in weighted) / total
+        return cls(score, 1 / math.fsum((weight / total) ** 2 / part.n for part, weight in weighted))
+
+    def error_at(self, rate: float) -> float:
+        """The standard error of the score if this is the true rate."""
+        return math.sqrt(rate * (1 - rate) / max(self.n, 1))
+
+
+def guess_of(own: float | None, measured: Iterable[Measured]) -> Guess:
+    """What is scored without an ability.
+
+    ``own`` is the known rate of the kind of question. A measured rate replaces it, or the one measured before, only if
+    it is higher by over two standard errors: in few questions some answer is frequent by chance. Without any rate, it
+    is 1.
     """
-
-    def error(rate: float) -> float:
-        return math.sqrt(rate * (1 - rate) / max(asked, 1))
-
-    guess = Guess(own) if own is not None else Guess(1.0) if majority is None else Guess(majority, error(majority))
-    for measured in (majority or 0.0, blind):
-        if measured - guess.rate > _CLEARLY * error(guess.rate):
-            guess = Guess(measured, error(measured))
-    return guess
+    guess = None if own is None else Guess(own)
+    for other in measured:
+        if guess is None or other.score - guess.rate > _CLEARLY * other.error_at(guess.rate):
+            guess = Guess(other.score, other.error_at(other.score))
+    return guess or Guess(1.0)
 
 
 def corrected_interval(interval: Interval, guess_rate: float, guess_error: float = 0.0) -> Interval:

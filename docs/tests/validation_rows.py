@@ -239,6 +239,7 @@ ESTIMATES = (
         (
             f"{_S}/test_chance.py::test_a_guess_scores_0_and_a_perfect_run_1_with_bounds_corrected_alike",
             f"{_S}/test_chance.py::test_always_yes_is_rarely_below_guessing",
+            "engine/tests/test_summary.py::test_the_guess_rate_on_generated_canvases_is_that_of_the_generator_not_of_the_set",
         ),
         "A shortcut that the audit does not find counts as skill",
         ("chance-corrected averages",),

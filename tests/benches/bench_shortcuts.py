@@ -15,8 +15,9 @@ import random
 import re
 from collections.abc import Sequence
 
+from tasks_app.guess_rates import asked
 from tasks_app.loader import CanvasDocument, build_canvas, build_prompt
-from tasks_app.shortcuts import EXAMPLES, GUESSES, Asked, probe, scoring
+from tasks_app.shortcuts import EXAMPLES, GUESSES, probe, scoring
 from tasks_app.solver import Unsolvable, solve
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
@@ -37,8 +38,8 @@ def probe_table(canvases: dict[int, list[CanvasDocument]]) -> list[str]:
     rows: dict[str, list[tuple[str, str]]] = {}
     for name, task in REGISTERED_TASKS.items():
         for n_shapes, documents in canvases.items():
-            asked = _asked(name, n_shapes, documents)
-            found, by_examples = probe(asked, scoring(task)), probe(asked, scoring(task), EXAMPLES)
+            questions = asked(name, n_shapes, documents)
+            found, by_examples = probe(questions, scoring(task)), probe(questions, scoring(task), EXAMPLES)
             if found is None or by_examples is None:
                 rows.setdefault(name, []).append(("–", "–"))
                 continue
@@ -53,17 +54,6 @@ def probe_table(canvases: dict[int, list[CanvasDocument]]) -> list[str]:
             print(f"| {name} | {' | '.join(cell[column] for cell in cells)} |")
         print()
     return above
-
-
-def _asked(name: str, n_shapes: int, documents: Sequence[CanvasDocument]) -> list[Asked]:
-    """The questions of a class, each with the examples that a few-shot prompt shows."""
-    asked = []
-    for number, document in enumerate(documents):
-        questions = [(str(question), str(answer)) for question, answer in document.questions[name]]
-        for question, answer in questions[:1]:
-            text = document.descriptions.get(name, "")
-            asked.append(Asked(question, text, n_shapes, number, answer, tuple(questions[1:])))
-    return asked
 
 
 def forgetful_answer(prompt: str, rng: random.Random, memory: int = MEMORY) -> str | None:

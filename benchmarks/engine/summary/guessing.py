@@ -19,10 +19,20 @@ from benchmarks.engine.canvas_sets.audit import guess_score
 from benchmarks.engine.summary.means import WHOLE, Mean, Means
 from benchmarks.models import Run, Task
 from benchmarks.presentation.labels import words
-from benchmarks.statistics.chance import GroupMean, Guess, Part, corrected_average, corrected_interval, guess_of
+from benchmarks.statistics.chance import (
+    GroupMean,
+    Guess,
+    Measured,
+    Part,
+    corrected_average,
+    corrected_interval,
+    guess_of,
+)
 from benchmarks.statistics.intervals import Interval, no_interval
 from benchmarks.statistics.psychometric import Level, fit_threshold
 from benchmarks.summary import Chance, CorrectedGroup, Expected, Threshold
+from tasks_app.guess_rates import rates_of
+from tasks_app.models import CanvasSet
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
 CANVAS_METRIC = "task_score"
@@ -36,23 +46,54 @@ ALL_CLASSES = ""
 def guesses_of(run: Run) -> dict[str, Guess]:
     """What is scored without the canvas, for the task classes of a canvas run for which it is known.
 
-    It is the class's own guess rate, or the score of always giving the most frequent answer of the set, or of the best
-    rule without the canvas (``guess_of``).
+    It is the class's own guess rate, or what the best rule without the canvas scores, if that is higher (``guess_of``).
+    The rule is measured on canvases of the generator. Of imported canvases and added task classes nothing else is known
+    than the set itself: the score of always giving its most frequent answer, and of the best rule in its audit.
     """
     if CANVAS_METRIC not in run.metrics:
         return {}
-    canvas_set = run.dataset.canvas_set
-    audits = canvas_set.audit.get("tasks", {}) if canvas_set else {}
+    shapes = _questions_by_shapes(run)
     guesses = {}
     for name in run.task_classes:
-        task_class, audit = REGISTERED_TASKS.get(name), audits.get(name, {})
+        task_class = REGISTERED_TASKS.get(name)
         own_rate = None if task_class is None else task_class.guess_score or task_class.guess_rate
-        majority, asked = audit.get("majority_score"), audit.get("asked", 0)
-        if not majority:
-            majority, asked = _majority_score(run, name)
-        blind = max(audit.get("blind_score") or 0.0, audit.get("examples_score") or 0.0 if run.few_shot else 0.0)
-        guesses[name] = guess_of(own_rate, majority, blind, asked)
+        of_generator = _guess_of_generator(run, name, shapes[name])
+        guesses[name] = guess_of(own_rate, _guesses_of_set(run, name) if of_generator is None else [of_generator])
     return {name: guess for name, guess in guesses.items() if guess.rate < 1}
+
+
+def _questions_by_shapes(run: Run) -> dict[str, Counter[int]]:
+    """By task class, the run's questions by number of shapes."""
+    shapes: dict[str, Counter[int]] = defaultdict(Counter)
+    for group, n_shapes, n in run.results.order_by().values_list("group", "n_shapes").annotate(n=Count("pk")):
+        shapes[group][n_shapes] = n
+    return shapes
+
+
+def _guess_of_generator(run: Run, name: str, shapes: Mapping[int, int]) -> Measured | None:
+    """The rate of a task class on canvases like those of the run; ``None`` if it was not measured for all of them."""
+    canvas_set = run.dataset.canvas_set
+    if canvas_set is None or canvas_set.origin != CanvasSet.Origin.GENERATED:
+        return None
+    rates = rates_of(canvas_set.generator_version, name, canvas_set.tracking_steps)
+    if not shapes or not shapes.keys() <= rates.keys():
+        return None
+    return Measured.pooled(
+        (Measured(rates[n_shapes].best(few_shot=run.few_shot), rates[n_shapes].n), n) for n_shapes, n in shapes.items()
+    )
+
+
+def _guesses_of_set(run: Run, name: str) -> Iterator[Measured]:
+    """What the most frequent answer of the set scores, and the best rule that does not see the canvas."""
+    canvas_set = run.dataset.canvas_set
+    audit = canvas_set.audit.get("tasks", {}).get(name, {}) if canvas_set else {}
+    majority, asked = audit.get("majority_score"), audit.get("asked", 0)
+    if not majority:
+        majority, asked = _majority_score(run, name)
+    if majority is not None:
+        yield Measured(majority, asked)
+        rules = ("blind_score", "examples_score") if run.few_shot else ("blind_score",)
+        yield Measured(max(audit.get(rule) or 0.0 for rule in rules), asked)
 
 
 def _majority_score(run: Run, name: str) -> tuple[float | None, int]:

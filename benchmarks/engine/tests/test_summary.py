@@ -23,6 +23,9 @@ from benchmarks.statistics.chance import Guess, corrected_interval
 from benchmarks.statistics.intervals import Interval, mean_interval
 from benchmarks.statistics.psychometric import Level, fit_threshold
 from benchmarks.statistics.reliability import judge_spread
+from tasks_app.canvas.generator import GENERATOR_VERSION
+from tasks_app.guess_rates import rates_of
+from tasks_app.models import CanvasSet
 from tests.support.canvas_sets import make_canvas_set
 from tests.support.factories import make_dataset, make_task
 from tests.support.statistics import Group, average_above_guessing, reliability
@@ -210,26 +213,42 @@ def test_scores_are_corrected_for_the_guess_rate_of_their_class(canvases: Datase
     assert found["left_out"] == []
 
 
-def test_the_guess_rate_of_counting_is_the_score_of_the_most_frequent_answer(canvases: Dataset) -> None:
+def imported(dataset: Dataset, audit: dict[str, object]) -> None:
+    """Make a canvas set one of which only its audit is known."""
+    CanvasSet.objects.filter(dataset=dataset).update(origin=CanvasSet.Origin.IMPORTED, audit={"tasks": audit})
+
+
+def test_the_guess_rate_on_generated_canvases_is_that_of_the_generator_not_of_the_set(canvases: Dataset) -> None:
     run = scored_run(canvases, ["task_score"])
-    before = guesses_of(run)["count"].rate
+    CanvasSet.objects.filter(dataset=canvases).update(audit={"tasks": {"count": {"asked": 40, "majority_score": 0.9}}})
+    rates = rates_of(GENERATOR_VERSION, "count", 3)
+    questions = list(run.results.filter(group="count").values_list("n_shapes", flat=True))
+    found = guesses_of(Run.objects.get(pk=run.pk))["count"]
+    assert found.rate == pytest.approx(np.mean([rates[n_shapes].blind for n_shapes in questions]))
+    assert 0.001 < found.error < 0.005
+
+
+def test_the_guess_rate_of_counting_on_imported_canvases_is_the_score_of_the_most_frequent_answer(
+    canvases: Dataset,
+) -> None:
+    run = scored_run(canvases, ["task_score"])
     answers = list(Task.objects.filter(version=run.dataset_version, group="count").values_list("expected_output"))
     most_frequent = max(answers.count(answer) for answer in answers) / len(answers)
-    assert before >= most_frequent
-    canvases.canvas_set.audit = {"tasks": {"count": {"majority_score": 0.375}}}
-    canvases.canvas_set.save()
+    imported(canvases, {})
+    assert guesses_of(Run.objects.get(pk=run.pk))["count"].rate == pytest.approx(most_frequent)
+    imported(canvases, {"count": {"majority_score": 0.375}})
     assert guesses_of(Run.objects.get(pk=run.pk))["count"].rate == 0.375
 
 
-def test_what_was_scored_without_the_canvas_is_the_guess_rate_if_it_is_clearly_higher(canvases: Dataset) -> None:
+def test_what_was_scored_without_an_imported_canvas_is_the_guess_rate_if_it_is_clearly_higher(
+    canvases: Dataset,
+) -> None:
     run = scored_run(canvases, ["task_score"])
     for asked, score, rate in ((100, 0.71, 0.71), (20, 0.71, 0.5), (100, 0.55, 0.5), (100, 0.4, 0.5)):
         audit = {"asked": asked, "majority_score": 0.5, "blind_score": score}
-        canvases.canvas_set.audit = {"tasks": {"existence_tracking": audit}}
-        canvases.canvas_set.save()
+        imported(canvases, {"existence_tracking": audit})
         assert guesses_of(Run.objects.get(pk=run.pk))["existence_tracking"].rate == rate
-    audit["blind_score"] = 1.0
-    canvases.canvas_set.save()
+    imported(canvases, {"existence_tracking": audit | {"blind_score": 1.0}})
     assert "existence_tracking" not in guesses_of(Run.objects.get(pk=run.pk))
 
 
@@ -263,7 +282,9 @@ def test_the_threshold_of_each_class_is_fitted_to_its_scores_by_shapes() -> None
     assert stored["threshold"] == pytest.approx(expected.threshold, abs=1e-6)
     assert (stored["low"], stored["high"]) == pytest.approx((expected.low, expected.high), abs=1e-4)
     together = found["n_shapes", ""]
-    assert 5 < together["low"] < together["threshold"] < together["high"] < 11
+    # The simulated scores fall to 0, so they are halfway to guessing about where they begin.
+    assert (together["status"], together["low"]) == ("before", None)
+    assert 7 < together["high"] < 11
     for level in together["levels"]:
         means = [cell["mean"] for cell in breakdown["surface"] if cell["n_shapes"] == level["difficulty"]]
         assert level["mean"] == pytest.approx(np.mean(means))

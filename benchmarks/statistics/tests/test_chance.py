@@ -1,9 +1,11 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.statistics.chance import GroupMean, Guess, corrected_average, corrected_interval, guess_of
+from benchmarks.statistics.chance import GroupMean, Guess, Measured, corrected_average, corrected_interval, guess_of
 from benchmarks.statistics.intervals import mean_interval
 from tests.support.statistics import Group, average_above_guessing
 
@@ -78,10 +80,16 @@ def test_the_average_is_between_its_bounds_and_those_are_in_range(groups):
 
 
 def test_a_frequent_answer_of_few_questions_is_no_better_than_a_known_guess_rate():
-    assert guess_of(0.5, 0.6, 0.6, asked=24) == Guess(0.5)
-    assert guess_of(0.5, 0.6, 0.0, asked=400) == Guess(0.6, pytest.approx(0.0245, abs=1e-4))
-    assert guess_of(None, 0.375, 0.0, asked=24) == Guess(0.375, pytest.approx(0.0988, abs=1e-4))
-    assert guess_of(None, None, 0.0, asked=0).rate == 1
+    assert guess_of(0.5, [Measured(0.6, 24)] * 2) == Guess(0.5)
+    assert guess_of(0.5, [Measured(0.6, 400)]) == Guess(0.6, pytest.approx(0.0245, abs=1e-4))
+    assert guess_of(None, [Measured(0.375, 24)]) == Guess(0.375, pytest.approx(0.0988, abs=1e-4))
+    assert guess_of(None, []).rate == 1
+
+
+def test_rates_of_several_canvas_sizes_are_pooled_by_the_questions_on_them():
+    found = Measured.pooled([(Measured(0.2, 100), 10), (Measured(0.4, 900), 30)])
+    error = math.hypot(0.25 * Measured(0.2, 100).error_at(0.35), 0.75 * Measured(0.4, 900).error_at(0.35))
+    assert (found.score, found.error_at(found.score)) == pytest.approx((0.35, error))
 
 
 def test_the_error_of_a_measured_guess_rate_widens_the_corrected_score():
@@ -101,6 +109,6 @@ def test_always_yes_is_rarely_below_guessing():
     for _ in range(4000):
         asked = int(rng.integers(16, 61))
         yes = int(rng.binomial(asked, 0.5))
-        guess = guess_of(0.5, max(yes, asked - yes) / asked, 0.0, asked)
+        guess = guess_of(0.5, [Measured(max(yes, asked - yes) / asked, asked)])
         below += corrected_interval(mean_interval([1] * yes + [0] * (asked - yes)), guess.rate, guess.error).high < 0
     assert below / 4000 <= 0.03

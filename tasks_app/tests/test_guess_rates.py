@@ -1,0 +1,43 @@
+import math
+
+import pytest
+
+from tasks_app.canvas.generator import GENERATOR_VERSION, MAX_SHAPES
+from tasks_app.guess_rates import CANVASES, SHUFFLED, STEPS, rate, rates_of
+from tasks_app.loader import build_canvas
+from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+from tasks_app.tasks.task import DEFAULT_TRACKING_STEPS
+
+
+def test_every_class_of_this_generator_has_rates_from_thousands_of_canvases_up_to_most_shapes() -> None:
+    for name, task in REGISTERED_TASKS.items():
+        rates = rates_of(GENERATOR_VERSION, name, DEFAULT_TRACKING_STEPS)
+        assert set(range(7, MAX_SHAPES + 1)) <= rates.keys(), name
+        known = task.guess_score or task.guess_rate
+        for n_shapes, found in rates.items():
+            assert 0.9 * CANVASES <= found.n <= CANVASES or n_shapes < 7, (name, n_shapes)
+            assert known is None or found.blind > known - 4 * math.sqrt(0.25 / found.n), (name, n_shapes)
+
+
+@pytest.mark.parametrize(("name", "n_shapes", "steps"), [("count", 7, 3), (SHUFFLED, 5, 3), (SHUFFLED, 5, 4)])
+def test_other_canvases_have_the_stored_rates(name: str, n_shapes: int, steps: int) -> None:
+    canvases = [
+        build_canvas(n_shapes, 5, at, 800, tracking_steps=steps, tasks={name: REGISTERED_TASKS[name]})
+        for at in range(800)
+    ]
+    found, stored = rate(name, n_shapes, canvases), rates_of(GENERATOR_VERSION, name, steps)[n_shapes]
+    assert found is not None
+    assert abs(found.blind - stored.blind) < 4 * math.sqrt(0.25 / 800)
+    assert abs(found.by_examples - stored.by_examples) < 4 * math.sqrt(0.25 / 800)
+
+
+def test_what_was_not_measured_has_no_rates() -> None:
+    assert rates_of("0", "count", DEFAULT_TRACKING_STEPS) == {}
+    assert rates_of(GENERATOR_VERSION, "unknown", DEFAULT_TRACKING_STEPS) == {}
+    assert rates_of(GENERATOR_VERSION, SHUFFLED, max(STEPS) + 1) == {}
+
+
+def test_only_shuffled_lines_depend_on_the_number_of_steps() -> None:
+    assert rates_of(GENERATOR_VERSION, "count", 12) == rates_of(GENERATOR_VERSION, "count", DEFAULT_TRACKING_STEPS)
+    short, long = (rates_of(GENERATOR_VERSION, SHUFFLED, steps)[10] for steps in (2, 4))
+    assert short.blind > 2 * long.blind
