@@ -29,9 +29,10 @@ FILE = Path(__file__).with_suffix(".json")
 CANVASES = 4_000
 SEED = 2**40 + 1
 """Not a seed that somebody would choose for a set"""
-STEPS = (2, 3, 4)
-"""Tracking steps of which `shuffle_tracking` is measured; other classes with `DEFAULT_TRACKING_STEPS` only"""
-SHUFFLED = "shuffle_tracking"
+STEPS = (1, 2, 3, 4, 5, 6, 8, 12)
+"""Tracking steps of which `TRACKING` is measured; other classes, whose questions have none, with
+`DEFAULT_TRACKING_STEPS` only"""
+TRACKING = ("existence_tracking", "shuffle_tracking")
 _ROW = re.compile(r"(?<=\[)[^\[\]{}]+(?=\])")
 
 
@@ -52,7 +53,7 @@ def rates_of(generator_version: str, task_class: str, tracking_steps: int) -> Ma
     measured = _measured()
     if generator_version != measured["generator_version"]:
         return {}
-    steps = tracking_steps if task_class == SHUFFLED else DEFAULT_TRACKING_STEPS
+    steps = tracking_steps if task_class in TRACKING else DEFAULT_TRACKING_STEPS
     rows = measured["rates"].get(task_class, {}).get(str(steps), ())
     return {n_shapes: Rate(blind, by_examples, n) for n_shapes, blind, by_examples, n in rows}
 
@@ -97,7 +98,7 @@ def main() -> None:
     rates = {
         name: {
             str(steps): list(_measure(name, steps, CANVASES))
-            for steps in (STEPS if name == SHUFFLED else (DEFAULT_TRACKING_STEPS,))
+            for steps in (STEPS if name in TRACKING else (DEFAULT_TRACKING_STEPS,))
         }
         for name in REGISTERED_TASKS
     }

@@ -8,7 +8,7 @@ from tasks_app.canvas.geometry import free_center
 from tasks_app.canvas.random_source import KeyedRandom
 from tasks_app.canvas.shapes import KINDS, CanvasError, Shape
 
-GENERATOR_VERSION = "3"
+GENERATOR_VERSION = "4"
 """Names the algorithm behind generated canvases; any change that alters an existing canvas raises it."""
 
 MAX_SHAPES = len(KINDS)

@@ -28,6 +28,8 @@ class ExistenceTask(Task):
     always there, and "Is there a circle?" would be answered by its form. With all 24 kinds there is no such form, and
     the questions are about the part of the canvas on one side of a shape. The examples have other forms than the
     question, if there are any: were they to share the few patterns of a form, they would tell which one is left for it.
+    If only one form has both answers, as with 22 and 23 shapes, as many patterns are left for examples whatever the
+    answer is.
     """
 
     name = "existence"
@@ -51,7 +53,11 @@ class ExistenceTask(Task):
             number = draw_pattern(self.rng, bits[answer], forms)
             bits[answer] ^= 1 << number
             if not questions:
-                forms = [form for form in forms if not form >> number & 1] or forms
+                others = [form for form in forms if not form >> number & 1]
+                if not others:
+                    other = "No" if answer == "Yes" else "Yes"
+                    bits[other] ^= 1 << draw_pattern(self.rng, bits[other], forms)
+                forms = others or forms
             words = noun(PATTERNS[number]) if where else singular(PATTERNS[number])
             questions.append((f"Is there a {words}{where}?", answer))
         return questions

@@ -24,7 +24,9 @@ class ShuffleTrackingTask(Task):
     """Lines shapes up, swaps pairs of three or four of them, and asks which shape is at the place of one of these.
 
     Swaps of few shapes overlap, so that all of them matter. With three swaps of three shapes, each of the three is at
-    the asked place equally often, whatever one sentence says. The examples ask about places that no swap concerns,
+    the asked place equally often, whatever one sentence says. Two swaps of three leave none at its place, so one of two
+    others is there; half the questions are about the place of the one that only the first swap names, so that a single
+    sentence does not tell which. The examples ask about places that no swap concerns,
     which tells nothing of the others; in a line without such places, about one other place. Shapes that share a
     coordinate with another are left out of the line, which the text then says.
     """
@@ -43,7 +45,8 @@ class ShuffleTrackingTask(Task):
         self.description = self._tell(names, swaps, axis, len(shapes))
         self.difficulty = {"tracking_steps": len(swaps), "line_length": len(line)}
         scope = "" if len(line) == len(shapes) else f" of these {len(line)}"
-        place = pick(self.rng, moving)
+        only_first = [it for it in moving if len(swaps) == 2 and it not in swaps[1]]
+        place = pick(self.rng, [*moving, *only_first])
         places = [(place, self.rng.random() < 0.5)]
         still = [it for it in range(len(line)) if it not in moving]
         others = still or [pick(self.rng, [it for it in range(len(line)) if it != place])]

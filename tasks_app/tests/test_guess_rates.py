@@ -3,7 +3,7 @@ import math
 import pytest
 
 from tasks_app.canvas.generator import GENERATOR_VERSION, MAX_SHAPES
-from tasks_app.guess_rates import CANVASES, SHUFFLED, STEPS, rate, rates_of
+from tasks_app.guess_rates import CANVASES, STEPS, TRACKING, rate, rates_of
 from tasks_app.loader import build_canvas
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 from tasks_app.tasks.task import DEFAULT_TRACKING_STEPS

@@ -124,6 +124,17 @@ def test_the_examples_of_shuffle_tracking_are_about_places_without_a_swap_if_the
         assert not swapped & {answer for _, answer in asked.questions[1:]}
 
 
+@pytest.mark.parametrize("n_shapes", [22, 23])
+def test_the_answers_of_examples_do_not_tell_whether_a_shape_exists_if_one_form_is_left(n_shapes: int) -> None:
+    seen: Counter[tuple[str, int]] = Counter()
+    for index in range(600):
+        wanted = ("Yes", "No")[index % 2]
+        (_, answer), *examples = ask("existence", drawn(n_shapes, index), index, wanted).questions
+        seen[answer, [answer for _, answer in examples].count("No")] += 1
+    # 300 questions of each answer; 45 are about 3.7 standard errors of the difference.
+    assert all(abs(seen["Yes", negative] - seen["No", negative]) < 45 for negative in range(3)), seen
+
+
 def test_directions_compare_centres_and_leave_out_an_axis_without_difference() -> None:
     canvas = shapes("large red square 0 0", "small blue circle 0 9", "small green circle 1 -9")
     found = dict(ask("coordinate", canvas, index).questions[0] for index in range(60))
@@ -235,23 +246,37 @@ def test_shapes_left_out_of_a_line_are_announced_in_text_and_question() -> None:
     assert all(question.endswith(" of these 3?") for question, _ in asked.questions)
 
 
+def told_and_swaps(asked: Asked) -> tuple[str, list[tuple[str, str]]]:
+    """The shape that the line has at the place asked about, and the pairs that are swapped."""
+    start, end, line = re.search(r"From (\w+) to (\w+), [\w ]+ are ([^.]*)", asked.description).groups()
+    names = re.findall(NAME, line)
+    number, side = re.match(r"What shape is (.+) from the (\w+)", asked.questions[0][0]).groups()
+    told = {start: names, end: names[::-1]}[side][[ordinal(n) for n in range(1, 25)].index(number)]
+    return told, re.findall(rf"The {NAME} and the {NAME} swap", asked.description)
+
+
 def test_with_three_swaps_each_moving_shape_is_at_the_asked_place_equally_often() -> None:
     at_place: Counter[str] = Counter()
     for index in range(900):
         asked = ask("shuffle_tracking", drawn(7, index), index)
-        start, end, line = re.search(r"From (\w+) to (\w+), [\w ]+ are ([^.]*)", asked.description).groups()
-        names = re.findall(NAME, line)
-        swaps = re.findall(rf"The {NAME} and the {NAME} swap", asked.description)
+        told, swaps = told_and_swaps(asked)
         assert len(swaps) == 3
         assert len({name for swap in swaps for name in swap}) <= 3
         assert all(set(first) != set(second) for first, second in pairwise(swaps))
-        number, side = re.match(r"What shape is (.+) from the (\w+)", asked.questions[0][0]).groups()
-        told = {start: names, end: names[::-1]}[side][[ordinal(n) for n in range(1, 25)].index(number)]
         answer = asked.questions[0][1]
         at_place["as told"] += answer == told
         at_place["first of the last swap"] += answer == swaps[-1][0]
     # A third each; 0.05 are 3 standard errors.
     assert all(abs(count / 900 - 1 / 3) < 0.05 for count in at_place.values()), at_place
+
+
+def test_with_two_swaps_the_shape_swapped_first_with_the_one_asked_for_is_right_half_the_time() -> None:
+    right = 0
+    for index in range(900):
+        asked = ask("shuffle_tracking", drawn(7, index), index, tracking_steps=2)
+        told, swaps = told_and_swaps(asked)
+        right += any(set(swap) == {told, asked.questions[0][1]} for swap in swaps[: 1 if told in swaps[0] else 2])
+    assert abs(right / 900 - 1 / 2) < 0.05
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 7])
