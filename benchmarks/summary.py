@@ -71,6 +71,20 @@ class Expected(Mean):
             return self.mean
         return self.mean * min(1.0, self.n / self.n_expected)
 
+    @property
+    def low_missing(self) -> float | None:
+        """The lower bound with every missing score counted as 0."""
+        if self.low is None or self.mean is None or self.if_missing_wrong is None:
+            return self.low
+        return self.low - (self.mean - self.if_missing_wrong)
+
+    @property
+    def high_missing(self) -> float | None:
+        """The upper bound with every missing score counted as 1."""
+        if self.high is None or self.mean is None or not self.n_expected:
+            return self.high
+        return min(1.0, self.high + (1 - self.mean) * max(0.0, 1 - self.n / self.n_expected))
+
 
 @dataclass(frozen=True, slots=True)
 class Counted(Expected):
@@ -176,13 +190,25 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
+class Corrected(Expected):
+    """A score above shortcuts: 0 is the guess rate, 1 is perfect."""
+
+    if_missing_wrong: float | None = None
+    """With every missing score counted as wrong"""
+    low_missing: float | None = None
+    """The lower bound with every missing score counted as wrong"""
+    high_missing: float | None = None
+    """The upper bound with every missing score counted as right"""
+
+
+@dataclass(frozen=True, slots=True)
 class CorrectedGroup:
     group: str
     """Task class; empty: all tasks with choices"""
     guess: float
     """Expected score of guessing"""
     raw: Counted
-    corrected: Expected
+    corrected: Corrected
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +216,7 @@ class Chance:
     """Scores above shortcuts."""
 
     groups: Sequence[CorrectedGroup]
-    average: Expected
+    average: Corrected
     """Unweighted mean of the corrected scores; null unless every task class of the run has one"""
     left_out: Sequence[str] = ()
     """Groups without scores or without a guess rate"""

@@ -24,7 +24,7 @@ from benchmarks.providers.extra_parameters import shown
 from benchmarks.queries.ranked_tables import RankedTable
 from benchmarks.queries.tables.runs import cost
 from benchmarks.run_parameters import settings_shown
-from benchmarks.summary import NO_NUMBERS, Expected, MetricNumbers
+from benchmarks.summary import NO_NUMBERS, Corrected, Expected, MetricNumbers
 from frontend.chart_parts import Measure
 
 PLACES = 3
@@ -37,7 +37,8 @@ class MetricRow(Measure):
     weighted mean, if the weights of the tasks differ. ``applies`` is a sentence where the metric applies to a part of
     the results, ``if_missing`` what the score would be if all that is missing were wrong.
 
-    ``corrected`` is the mean above shortcuts with its bounds, if guessing scores anything.
+    ``corrected`` is the mean above shortcuts with its bounds, if guessing scores anything, and ``corrected_missing``
+    its bounds whatever the missing scores are, if any is missing.
     """
 
     judged: bool = False
@@ -51,7 +52,8 @@ class MetricRow(Measure):
     applies: str = ""
     weighted: str = ""
     if_missing: str = ""
-    corrected: Expected | None = None
+    corrected: Corrected | None = None
+    corrected_missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class RunRow:
 def metric_row(
     name: str,
     numbers: MetricNumbers = NO_NUMBERS,
-    corrected: Expected | None = None,
+    corrected: Corrected | None = None,
     *,
     live: bool = False,
 ) -> MetricRow:
@@ -102,6 +104,7 @@ def metric_row(
         weighted=sentences.weighted(numbers),
         if_missing="" if live else sentences.if_missing(name, numbers),
         corrected=corrected if corrected and corrected.mean is not None else None,
+        corrected_missing=sentences.bounds_with_missing(corrected) if corrected and not live else "",
     )
 
 
@@ -111,7 +114,7 @@ def metric_rows(run: Run) -> list[MetricRow]:
     ]
 
 
-def corrected_mean(run: Run, metric: str) -> Expected | None:
+def corrected_mean(run: Run, metric: str) -> Corrected | None:
     """The mean above shortcuts over all tasks of the run; ``None`` if no guess rate is known."""
     chance = (run.numbers.chance or {}).get(metric)
     return chance.average if chance else None
@@ -186,11 +189,12 @@ def weak_spots(run: Run, row: MetricRow) -> dict[str, str]:
     """The breakdowns of a run in which a level has its whole interval below the run's mean, with a sentence of each."""
     sentences_of = {}
     for facet, title in facets_of(run).items():
+        lowest = run.numbers_of(row.name).if_missing_wrong
         levels = [(name, run.parts.at(facet, name, row.name)) for name in run.parts.facets.get(facet, {})]
         weak = [
             (level.mean or 0.0, words(name) if facet in FACETS else name, level)
             for name, level in levels
-            if row.mean is not None and level.high is not None and level.high < row.mean
+            if lowest is not None and level.high_missing is not None and level.high_missing < lowest
         ]
         if weak and is_score(row.name):
             mean, name, level = min(weak, key=lambda each: each[0])

@@ -131,7 +131,7 @@ def runs_to_test(shown: Iterable[Place]) -> list[Run]:
 
 def under_baseline(place: Place, shown: Iterable[Place], metric: str) -> str:
     """The baseline among the places that a ranked model does not reach; else empty."""
-    return under(place.numbers.mean or 0.0, marks_of(shown)) if place.rank and is_score(metric) else ""
+    return under(place.numbers.if_missing_wrong or 0.0, marks_of(shown)) if place.rank and is_score(metric) else ""
 
 
 def marks_of(shown: Iterable[Place]) -> list[Mark]:

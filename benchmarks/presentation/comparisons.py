@@ -210,12 +210,17 @@ def contamination_sentence(check: Contamination) -> str:
         f"({points(low)} to {points(high)}; {number(check.n_published)} and {plural(check.n_fresh, 'result')})."
     )
     test = f"The test gives {p_words(check.p_value)}."
-    if check.low > 0:
+    if check.is_undone_by_missing:
+        return (
+            f"By the scored results alone, the model scores {evidence.format(' than on the fresh set')} {test} "
+            f"But the {plural(check.n_missing, 'missing score')} could explain that."
+        )
+    if check.is_higher:
         scores = evidence.format(" than on the fresh set")
         return (
             f"Possible contamination: the model scores {scores} It may have been trained on the published set. {test}"
         )
-    if check.high < 0:
+    if check.is_lower:
         return f"No sign of contamination: the model scores {evidence.format(' than on the fresh set')} {test}"
     return f"No significant difference between the published and the fresh set: {evidence.format('')} {test}"
 

@@ -10,7 +10,7 @@ from benchmarks.codec import stored
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.presentation.labels import OUTCOME, SCORE_STATUS, sentence_case
 from benchmarks.presentation.numbers import MISSING, UNKNOWN, interval, money, n_of, number, percent, plural, score
-from benchmarks.summary import Canvases, Expected, MetricNumbers, Summary
+from benchmarks.summary import Canvases, Corrected, Expected, MetricNumbers, Summary
 
 _FAULTS = {"n_unparsable": "unparsable", "n_truncated": "cut off", "n_refused": "refused"}
 _ERRORS = {f"n_{kind}_error": f"{kind} error" for kind in ("provider", "internal", "judge", "metric")}
@@ -74,6 +74,15 @@ def if_missing(name: str, metric: MetricNumbers) -> str:
         return ""
     verb = "is" if metric.n_no_answer + metric.n_no_verdict == 1 else "are"
     return f"{score(metric.if_missing_wrong)} if {' and '.join(parts)} {verb} wrong"
+
+
+def bounds_with_missing(corrected: Corrected) -> str:
+    """The interval of a score above shortcuts with the missing scores: ``-0.020 to 0.240 whatever the missing scores
+    are``; empty if none is missing."""
+    complete = corrected.n_expected is None or corrected.n >= corrected.n_expected
+    if complete or corrected.low_missing is None or corrected.high_missing is None:
+        return ""
+    return f"{interval(corrected.low_missing, corrected.high_missing)} whatever the missing scores are"
 
 
 def applies_to(title: str, metric: MetricNumbers) -> str:

@@ -67,7 +67,7 @@ class Benchmark:
     def warnings(self) -> list[str]:
         """Why its scores may not tell models apart."""
         gap = detectable_difference(self.dataset.current_version.task_count)
-        low = self.best.numbers.low if self.best else None
+        low = self.best.numbers.low_missing if self.best else None
         separated = "" if gap is None else f": separate {points(gap).removesuffix('.0')} points"
         return [
             *([f"Few tasks{separated}"] if gap is None or gap > _COARSE else []),

@@ -230,7 +230,7 @@ ESTIMATES = (
     ),
     Row(
         "Guess rate, score above shortcuts",
-        "CorrectedGroup.guess; head Guess rate; head Above shortcuts; term shortcuts; term guess_rate; term "
+        "CorrectedGroup.guess; Corrected.*; head Guess rate; head Above shortcuts; term shortcuts; term guess_rate; term "
         "without_canvas",
         "Above shortcuts",
         (13, 19),
@@ -239,6 +239,7 @@ ESTIMATES = (
         (
             f"{_S}/test_chance.py::test_a_guess_scores_0_and_a_perfect_run_1_with_bounds_corrected_alike",
             f"{_S}/test_chance.py::test_always_yes_is_rarely_below_guessing",
+            "engine/tests/test_summary.py::test_scores_are_corrected_for_the_guess_rate_of_their_class",
             "engine/tests/test_summary.py::test_the_guess_rate_on_generated_canvases_is_that_of_the_generator_not_of_the_set",
         ),
         "A shortcut that the audit does not find counts as skill",
@@ -292,7 +293,7 @@ ESTIMATES = (
     Row(
         "Lead on published tasks",
         "Contamination.difference; Contamination.low; Contamination.high; Contamination.p_value; "
-        "Contamination.published; Contamination.fresh",
+        "Contamination.low_missing; Contamination.high_missing; Contamination.published; Contamination.fresh",
         "Published and fresh tasks",
         (18, 19),
         "benchmarks.statistics.contamination:published_against_fresh",
@@ -300,6 +301,7 @@ ESTIMATES = (
         (
             f"{_S}/test_contamination.py::test_newcombes_own_example",
             f"{_S}/test_contamination.py::test_one_stratum_gets_the_newcombe_interval_of_statsmodels",
+            f"{_S}/test_contamination.py::test_missing_scores_count_against_whichever_set_gains",
         ),
         "No lead proves that there is no contamination",
         ("false alarms: two runs",),

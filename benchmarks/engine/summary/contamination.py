@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.analysis.score_table import Column, read_scores
+import math
+
+from benchmarks.analysis.score_table import LEFT_OUT, Column, read_scores
 from benchmarks.models import Run
 from benchmarks.statistics.contamination import Contamination, Sample, published_against_fresh
 
@@ -20,12 +22,16 @@ def contamination_numbers(published: Run, fresh: Run) -> Contamination:
 
 
 def _samples(run: Run) -> dict[int | str, Sample]:
-    """The scored values with their canvases or tasks, by number of shapes or level."""
+    """The scored values with their canvases or tasks, and those of what has no score, by number of shapes or level."""
     stratum: Column = "n_shapes" if run.representation else "difficulty"
-    samples: dict[int | str, tuple[list[float], list[str]]] = {}
-    for level, cluster, value in read_scores(run, run.headline, stratum, "cluster").scored.rows():
-        if level is not None:
-            values, clusters = samples.setdefault(level, ([], []))
+    samples: dict[int | str, tuple[list[float], list[str], list[str]]] = {}
+    for level, cluster, status, value in read_scores(run, run.headline, stratum, "cluster", "status").rows():
+        if level is None or status in LEFT_OUT:
+            continue
+        values, clusters, unscored = samples.setdefault(level, ([], [], []))
+        if math.isnan(value):
+            unscored.append(cluster)
+        else:
             values.append(value)
             clusters.append(cluster)
-    return {level: Sample(values, clusters) for level, (values, clusters) in samples.items()}
+    return {level: Sample(*lists) for level, lists in samples.items()}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Count, Sum
 from django.db.models.fields.json import KeyTransform
@@ -19,6 +19,7 @@ from benchmarks.engine.canvas_sets.audit import guess_score
 from benchmarks.engine.summary.means import WHOLE, Mean, Means
 from benchmarks.models import Run, Task
 from benchmarks.presentation.labels import words
+from benchmarks.presentation.numbers import plural
 from benchmarks.statistics.chance import (
     GroupMean,
     Guess,
@@ -29,8 +30,9 @@ from benchmarks.statistics.chance import (
     guess_of,
 )
 from benchmarks.statistics.intervals import Interval, no_interval
-from benchmarks.statistics.psychometric import Level, fit_threshold
-from benchmarks.summary import Chance, CorrectedGroup, Expected, Threshold
+from benchmarks.statistics.psychometric import Level, ThresholdStatus, fit_threshold
+from benchmarks.statistics.psychometric import Threshold as Fit
+from benchmarks.summary import Chance, Corrected, CorrectedGroup, Threshold
 from tasks_app.guess_rates import rates_of
 from tasks_app.models import CanvasSet
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
@@ -128,9 +130,8 @@ def chance_numbers(
         numbers[CANVAS_METRIC] = _by_task_class(run, cells, means, guesses)
     if CHOICE_METRIC in run.metrics and (rate := _choice_guess_rate(run)) is not None and rate < 1:
         raw = means[CHOICE_METRIC, WHOLE, ()]
-        corrected = corrected_interval(raw.interval, rate)
-        average = Expected.of(corrected, n_expected=raw.sums.expected)
-        numbers[CHOICE_METRIC] = Chance(_groups({"": (rate, raw, corrected)}), average)
+        groups = _groups({"": (rate, raw, corrected_interval(raw.interval, rate))})
+        numbers[CHOICE_METRIC] = Chance(groups, groups[0].corrected)
     return numbers
 
 
@@ -152,7 +153,8 @@ def _by_task_class(run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: 
         }
         average = corrected_average(group_means, _parts(run, group_means))
     expected = sum(sums.expected for cell, sums in cells.items() if cell.metric == CANVAS_METRIC)
-    return Chance(_groups(groups), Expected.of(average, n_expected=expected), left_out)
+    parts = [(rate, raw) for rate, raw, _ in groups.values()]
+    return Chance(_groups(groups), _corrected(average, parts, expected), left_out)
 
 
 def _asked_classes(cells: Mapping[Cell, Sums]) -> set[str]:
@@ -169,9 +171,27 @@ def _parts(run: Run, groups: Mapping[str, GroupMean]) -> Iterator[list[Part]]:
 
 def _groups(groups: Mapping[str, tuple[float, Mean, Interval]]) -> list[CorrectedGroup]:
     return [
-        CorrectedGroup(name, rate, raw.counted, Expected.of(corrected, n_expected=raw.sums.expected))
+        CorrectedGroup(name, rate, raw.counted, _corrected(corrected, [(rate, raw)], raw.sums.expected))
         for name, (rate, raw, corrected) in groups.items()
     ]
+
+
+def _corrected(interval: Interval, parts: Sequence[tuple[float, Mean]], expected: int) -> Corrected:
+    """The plain average of the parts, each with its guess rate, with how far their missing scores could move it."""
+    if interval.mean is None or interval.low is None or interval.high is None:
+        return Corrected.of(interval, n_expected=expected)
+    down = up = 0.0
+    for rate, raw in parts:
+        scale, mean, missing = (1 - rate) * len(parts), raw.interval.mean or 0.0, 1 - (raw.coverage or 0.0)
+        down += missing * mean / scale
+        up += missing * (1 - mean) / scale
+    return Corrected.of(
+        interval,
+        n_expected=expected,
+        if_missing_wrong=interval.mean - down,
+        low_missing=interval.low - down,
+        high_missing=min(1.0, interval.high + up),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +247,9 @@ def _over_all_classes(
         unevenness = n * sum(1 / cell.n for cell in sums) / len(sums) ** 2
         levels.append(Level(n_shapes, min(mean * n, n), n, effect * unevenness))
     guess = sum(guesses[name] for name in classes) / len(classes)
-    yield Series(SHAPES, ALL_CLASSES, guess, levels, _expected_by_shapes(expected, classes))
+    everywhere = {n_shapes for _, n_shapes in expected if all((name, n_shapes) in expected for name in classes)}
+    shown = {key: sums for key, sums in expected.items() if key[1] in everywhere}
+    yield Series(SHAPES, ALL_CLASSES, guess, levels, _expected_by_shapes(shown, classes))
 
 
 def _over_shapes(
@@ -314,6 +336,25 @@ def _design_effects(run: Run, scored: ByShapes) -> dict[str, float]:
     return {name: max(1.0, clustered[name] / total) if total > 0 else 1.0 for name, total in independent.items()}
 
 
+def _missing_note(series: Series, fit: Fit) -> str:
+    """What the results without a score could change: the fit is made again with all of them wrong, and all right."""
+    scored = {level.difficulty: level for level in series.levels}
+    missing = {at: n - (scored[at].n if at in scored else 0) for at, n in series.expected.items()}
+    total = sum(missing.values())
+    if fit.status in (ThresholdStatus.TOO_FEW, ThresholdStatus.FLAT) or total <= 0:
+        return ""
+    effect = max(level.design_effect for level in series.levels)
+    wrong = [scored.get(at, Level(at, 0.0, 0, effect)) for at in sorted(series.expected)]
+    wrong = [replace(level, n=series.expected[level.difficulty]) for level in wrong]
+    right = [replace(level, right=level.right + missing[level.difficulty]) for level in wrong]
+    low, high = (fit_threshold(levels, series.guess) for levels in (wrong, right))
+    if low.threshold is not None and high.threshold is not None:
+        return f"{low.threshold:.1f} to {high.threshold:.1f} whatever {plural(total, 'missing score')} would be"
+    if (low.status, low.note) == (high.status, high.note) == (fit.status, fit.note):
+        return ""
+    return f"{plural(total, 'missing score')} could change this"
+
+
 def _fitted(series: Series) -> Threshold:
     fit = fit_threshold(series.levels, series.guess)
     return Threshold(
@@ -327,7 +368,7 @@ def _fitted(series: Series) -> Threshold:
         slope=fit.slope,
         lapse=fit.lapse,
         n=fit.n,
-        note=fit.note,
+        note="; ".join(filter(None, (fit.note, _missing_note(series, fit)))),
         n_expected=sum(series.expected.values()),
         levels=[
             summary.Level(level.difficulty, level.right / level.n, level.n, series.expected[level.difficulty])

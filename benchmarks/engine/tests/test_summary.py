@@ -208,6 +208,17 @@ def test_scores_are_corrected_for_the_guess_rate_of_their_class(canvases: Datase
         raw = mean_interval(group.values, group.clusters)
         assert_same(stored["raw"], raw)
         assert_same(stored["corrected"], corrected_interval(raw, group.guess_rate, group.guess_error))
+        share = stored["raw"]["n"] / stored["raw"]["n_expected"]
+        assert share < 1
+        wrong = (raw.mean * share - group.guess_rate) / (1 - group.guess_rate)
+        right = (1 - share + raw.mean * share - group.guess_rate) / (1 - group.guess_rate)
+        assert stored["corrected"]["if_missing_wrong"] == pytest.approx(wrong)
+        moved = stored["corrected"]["mean"] - wrong
+        assert stored["corrected"]["low_missing"] == pytest.approx(stored["corrected"]["low"] - moved)
+        highest = min(1, stored["corrected"]["high"] + right - stored["corrected"]["mean"])
+        assert stored["corrected"]["high_missing"] == pytest.approx(highest)
+    moves = [each["corrected"]["mean"] - each["corrected"]["if_missing_wrong"] for each in found["groups"]]
+    assert found["average"]["mean"] - found["average"]["if_missing_wrong"] == pytest.approx(np.mean(moves))
     assert_same(found["average"], average_above_guessing(groups))
     assert len(found["groups"]) == len(groups)
     assert found["left_out"] == []
@@ -289,6 +300,15 @@ def test_the_threshold_of_each_class_is_fitted_to_its_scores_by_shapes() -> None
         means = [cell["mean"] for cell in breakdown["surface"] if cell["n_shapes"] == level["difficulty"]]
         assert level["mean"] == pytest.approx(np.mean(means))
     assert together["guess"] == pytest.approx(np.mean([guess.rate for guess in guesses_of(run).values()]))
+
+
+def test_a_threshold_says_what_missing_scores_could_change() -> None:
+    run = scored_run(make_canvas_set("4-14", 110).dataset, ["task_score"], shapes_are_hard=True)
+    found = {(one["measure"], one["group"]): one["note"] for one in summarize(run)[0]["thresholds"]}
+    missing = run.scores.filter(value__isnull=True, result__group="existence").count()
+    assert f"{missing} missing scores" in found["n_shapes", "existence"]
+    run.scores.filter(value__isnull=True).update(value=0.5, status=Score.Status.SCORED)
+    assert not [one for one in summarize(run)[0]["thresholds"] if "missing" in one["note"]]
 
 
 def test_repeats_that_always_agree_count_once_for_the_threshold() -> None:

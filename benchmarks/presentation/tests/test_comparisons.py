@@ -120,6 +120,13 @@ def test_a_contamination_check_says_what_the_difference_means():
     assert none.startswith("No sign of contamination: the model scores 35.0 points lower on the published set than on ")
     same = contamination_sentence(published_against_fresh({"3": (known, Sample([1] * 88 + [0] * 12))}))
     assert same.startswith("No significant difference between the published and the fresh set: 2.0 points higher on ")
+    undone = contamination_sentence(
+        published_against_fresh({"3": (known, Sample(unknown.values, unscored=["c"] * 300))})
+    )
+    assert undone.startswith(
+        "By the scored results alone, the model scores 35.0 points higher on the published set than "
+    )
+    assert undone.endswith("The test gives p < 0.001. But the 300 missing scores could explain that.")
     assert contamination_sentence(published_against_fresh({})) == (
         "Not comparable: no number of shapes or level has scores in both sets."
     )

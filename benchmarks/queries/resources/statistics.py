@@ -32,6 +32,12 @@ class ContaminationResource(Resource):
     p_value: float | None
     n_published: int | None
     n_fresh: int | None
+    n_missing: int | None
+    """Results of both runs without a score"""
+    low_missing: float | None
+    """The lower bound if every missing score were 0 in the published set and 1 in the fresh one"""
+    high_missing: float | None
+    """The upper bound with the reverse"""
     left_out: Sequence[str]
     """Numbers of shapes, or levels, with scores in one of the runs only"""
     sentence: str
@@ -39,7 +45,8 @@ class ContaminationResource(Resource):
     @classmethod
     def of(cls, row: ContaminationCheck, reader: Reader, **given: Any) -> Self:
         measured = row.measured
-        names = ("difference", "low", "high", "p_value", "n_published", "n_fresh")
+        counts = ("n_published", "n_fresh", "n_missing")
+        names = ("difference", "low", "high", "low_missing", "high_missing", "p_value", *counts)
         return cls(
             published=row.published.pk,
             fresh=row.fresh.pk,

@@ -10,9 +10,9 @@ from benchmarks.presentation.cells import Group, Info, Mean
 from benchmarks.presentation.comparisons import threshold_sentence
 from benchmarks.presentation.labels import DIFFICULTY, OUTCOME, sentence_case, words
 from benchmarks.presentation.numbers import plural, score
-from benchmarks.presentation.sentences import n_of_expected
+from benchmarks.presentation.sentences import bounds_with_missing, n_of_expected
 from benchmarks.presentation.tables import Column, Table
-from benchmarks.summary import Adaptive, Chance, CorrectedGroup, Expected, Reliability, Threshold
+from benchmarks.summary import Adaptive, Chance, Corrected, CorrectedGroup, Expected, Reliability, Threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Guessed:
     """A task class beside guessing, or the average of all, which has no ``group``."""
 
     title: str
-    corrected: Expected
+    corrected: Corrected
     n_of: str
     group: CorrectedGroup | None = None
 
@@ -60,13 +60,17 @@ def shortcuts_note(chance: Chance) -> str:
     return f"{note} No score or no known guess rate: {names}. An average needs all task classes."
 
 
+def above_shortcuts(row: Guessed) -> Group:
+    return Group([mean(row.corrected), *filter(None, [bounds_with_missing(row.corrected)])], between="; ")
+
+
 ABOVE_SHORTCUTS = Table[Guessed](
     "Above shortcuts",
     [
         Column("Task class", lambda row: row.title, "name"),
         Column("Guess rate", lambda row: score(row.group.guess) if row.group else "", "number", info="guess_rate"),
         Column("Score", lambda row: mean(row.group.raw) if row.group else "", look="nowrap"),
-        Column("Above shortcuts", lambda row: mean(row.corrected), look="nowrap", info="shortcuts"),
+        Column("Above shortcuts", above_shortcuts, look="nowrap", info="shortcuts"),
         Column("n", lambda row: row.n_of, "number", "nowrap"),
     ],
     captioned=True,

@@ -50,6 +50,14 @@ def test_scores_near_1_are_saturated() -> None:
     assert benchmark(dataset).warnings == ["Saturated"]
 
 
+def test_missing_scores_neither_saturate_a_benchmark_nor_hide_that_a_baseline_scores_more() -> None:
+    dataset = make_dataset(200)
+    make_scored_run(dataset, [1.0] * 192 + [None] * 8, model="a/x")
+    make_scored_run(dataset, [1.0] * 196 + [0.0] * 4, model="baseline/random")
+    assert benchmark(dataset).warnings == []
+    assert benchmark(dataset).note == "Guessing at random scores 0.980"
+
+
 def test_scores_of_an_older_version_are_marked() -> None:
     dataset = make_dataset(120)
     make_scored_run(dataset, [0.5] * 120, model="a/x")

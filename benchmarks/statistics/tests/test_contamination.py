@@ -35,6 +35,29 @@ def test_the_p_value_is_that_of_the_interval_that_just_reaches_zero(right_publis
         assert outside.low > 0 or outside.high < 0
 
 
+def test_missing_scores_count_against_whichever_set_gains():
+    known, unknown = [1.0] * 60 + [0.0] * 40, [1.0] * 40 + [0.0] * 60
+    few, many = ("c",) * 2, ("c",) * 25
+    for missing, holds in ((few, True), (many, False)):
+        higher = published_against_fresh({"all": (Sample(known), Sample(unknown, unscored=missing))})
+        assert higher.low > 0
+        assert (higher.is_higher, higher.is_undone_by_missing) == (holds, not holds)
+        assert (higher.n_missing, higher.is_lower) == (len(missing), False)
+        lower = published_against_fresh({"all": (Sample(unknown, unscored=missing), Sample(known))})
+        assert lower.high < 0
+        assert (lower.is_lower, lower.is_undone_by_missing) == (holds, not holds)
+    worst = published_against_fresh({"all": (Sample(known), Sample(unknown, unscored=many))})
+    filled = published_against_fresh({"all": (Sample(known), Sample([*unknown, *[1.0] * 25]))})
+    assert worst.low_missing == pytest.approx(filled.low)
+
+
+def test_a_stratum_without_any_score_in_one_set_counts_in_the_worst_case():
+    strata = {"3": (sample(75, 100), sample(50, 100)), "4": (sample(75, 100), Sample([], unscored=["c"] * 100))}
+    found = published_against_fresh(strata)
+    assert found.left_out == ("4",)
+    assert found.is_undone_by_missing
+
+
 def test_strata_have_the_same_weight_so_an_uneven_mix_is_not_contamination():
     strata = {
         "easy": (sample(90, 100), sample(18, 20)),
