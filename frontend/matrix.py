@@ -21,6 +21,7 @@ from benchmarks.providers.base import known_sum
 from benchmarks.queries import matrix as reads
 from benchmarks.queries.corrected_ranks import CORRECTED, can_correct, corrected_ranks, corrected_sentence
 from benchmarks.queries.experiments import AVERAGE, EACH, averages_variants
+from benchmarks.queries.interval_covers import covers_of
 from benchmarks.queries.matrix import Matrix
 from benchmarks.queries.tables.corrected_ranks import CORRECTED_RANKS
 from benchmarks.summary import Expected
@@ -192,6 +193,7 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
             *_parts_of_datasets(grid, metric),
             *grid.sentences[2:],
             *filter(None, [grid.same_sentence, changes.sentence]),
+            *([covers_of(runs).sentence] if ranked else []),
         ],
         "ruler": large_ruler(grid, metric),
         "parting": parting([row for row in grid.rows if row.place]),
@@ -244,7 +246,7 @@ def averages_context(request: HttpRequest, experiment: Experiment, datasets: Mat
     models = reads.averaged_models(datasets) if averages else None
     if models is None:
         return {"variant_choices": VARIANTS, "variants_shown": EACH}
-    rows = models.found.rows
+    rows, runs = models.found.rows, [run for row in datasets.rows for run in row.runs]
     joined = iter(braces([row.place.group for row in rows if row.place]))
     scored = [Scored(row.name, "", *row.overall, row.place.group) for row in rows if row.place and row.overall]
     beside = [Mark(row.name, row.overall[0]) for row in rows if row.is_baseline and row.overall]
@@ -254,7 +256,7 @@ def averages_context(request: HttpRequest, experiment: Experiment, datasets: Mat
         "averages": models.found,
         "averaged": [AveragedRow(row, next(joined) if row.place else ()) for row in rows],
         "lead": models.sentences[:2],
-        "aside": models.sentences[2:],
+        "aside": [*models.sentences[2:], covers_of(runs, over_variants=True).sentence],
         "ruler": LargeRuler(scored, beside, None),
         "facets": [],
     }

@@ -222,18 +222,37 @@ def task_scores(run: Run, metric: str) -> OfTasks:
     return OfTasks(scores, dict(table.rows("content", "cluster")), unscored)
 
 
+def joined_clusters(clusterings: Iterable[Mapping[Hashable, Hashable]]) -> dict[Hashable, Hashable]:
+    """Task → cluster, where tasks that any of these has in one cluster are in one: versions of a dataset can say
+    differently what belongs together."""
+    joined: dict[Hashable, Hashable] = {}
+
+    def root(task: Hashable) -> Hashable:
+        while joined[task] != task:
+            joined[task] = task = joined[joined[task]]
+        return task
+
+    for clusters in clusterings:
+        first: dict[Hashable, Hashable] = {}
+        for task, name in clusters.items():
+            joined.setdefault(task, task)
+            joined[root(task)] = root(first.setdefault(name, task))
+    return {task: root(task) for task in joined}
+
+
 def compare_scores(first: OfTasks, second: OfTasks, tasks: Sequence[Hashable] | None = None) -> Comparison:
     """The second run compared with the first, on all their common tasks or on some of them."""
     a, b = first.scores, second.scores
     if tasks is not None:
         a, b = {task: a[task] for task in tasks}, {task: b[task] for task in tasks}
-    return compare(a, b, first.clusters, unscored=(first.unscored, second.unscored))
+    return compare(a, b, joined_clusters([first.clusters, second.clusters]), unscored=(first.unscored, second.unscored))
 
 
 def edges_of(first: OfTasks, second: OfTasks, level: float, level_high: float | None = None) -> Edges:
     """The one-sided bounds of the second run minus the first on their common tasks."""
     unscored = (first.unscored, second.unscored)
-    return edges(first.scores, second.scores, first.clusters, unscored=unscored, level=level, level_high=level_high)
+    clusters = joined_clusters([first.clusters, second.clusters])
+    return edges(first.scores, second.scores, clusters, unscored=unscored, level=level, level_high=level_high)
 
 
 def score_vector(run: Run, metric: str) -> Vector:
@@ -263,11 +282,12 @@ def scores_of(members: Sequence[Run], metric: str, read: Callable[[Run, str], Of
     clusters: dict[Hashable, int] = {}
     of_columns: list[int] = []
     rows = [read(run, metric_of(run, metric)) for run in members]
+    joined = joined_clusters(row.clusters for row in rows)
     for row in rows:
         for task in row.scores:
             if task not in columns:
                 columns[task] = len(columns)
-                of_columns.append(clusters.setdefault(row.clusters[task], len(clusters)))
+                of_columns.append(clusters.setdefault(joined[task], len(clusters)))
     values = np.full((len(rows), len(columns)), np.nan)
     missing = np.zeros(values.shape)
     for place, row in enumerate(rows):

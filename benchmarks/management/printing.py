@@ -32,6 +32,7 @@ from benchmarks.presentation.sentences import (
     weighted,
 )
 from benchmarks.presentation.tables import Column, Table, aligned
+from benchmarks.queries.interval_covers import covers_of
 from benchmarks.queries.tables.comparisons import PAIRS
 from benchmarks.queries.tables.statistics import (
     ABOVE_SHORTCUTS,
@@ -126,7 +127,8 @@ def run_text(run: Run) -> str:
         lines.append(run.error_message)
     lines += adjustments(run.adjustments, run.judge_trial, run.numbers.response_models)
     if rows := metric_rows(run):
-        lines += ["", METRICS.text(rows), "", *weighted_lines(run)]
+        covers = [covers_of([run]).sentence] if run.numbers_of(run.headline).low is not None else []
+        lines += ["", METRICS.text(rows), "", *weighted_lines(run), *covers]
     lines += [f"Outcomes: {outcome_words(run)}", f"Cost: {cost_words(run)}", f"Page: {page_address(run)}"]
     return "\n".join(lines)
 

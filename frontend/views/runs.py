@@ -18,6 +18,7 @@ from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
 from benchmarks.presentation.labels import RESULT_STATE, metric_title, sentence_case
 from benchmarks.queries import runs as reads
+from benchmarks.queries.interval_covers import covers_of
 from benchmarks.queries.judge_words import measured
 from benchmarks.queries.live import stamp_of_run
 from benchmarks.queries.newer_references import newer_references
@@ -32,7 +33,6 @@ from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs import control as services
 from benchmarks.services.runs.control import edit_run
 from benchmarks.services.runs.exports import forms_here
-from benchmarks.summary import MetricNumbers
 from frontend import params
 from frontend.chips import chips
 from frontend.judges import judge_reliability, panel_rows
@@ -282,12 +282,6 @@ def _result_rows(run: Run, page: ResultPage) -> list[tuple[Result, list[Score | 
     return [(result, [page.scores.get(result.pk, {}).get(name) for name in names]) for result in page.rows]
 
 
-def _interval_covers(run: Run, numbers: MetricNumbers) -> str:
-    canvases, clusters = bool(run.representation), run.has_task_clusters
-    sample = sentences.sample_words(numbers.n_clusters, canvases=canvases, clusters=clusters)
-    return sentences.interval_covers(sample, repeats=run.repeats, judged=bool(run.judge_model))
-
-
 def _status(run: Run) -> dict[str, Any]:
     metrics, outcomes = metric_rows(run), outcome_counts(run)
     table = table_of(run) if run.status in COMPLETED else NO_TABLE
@@ -301,7 +295,7 @@ def _status(run: Run) -> dict[str, Any]:
         "metrics": metrics,
         "columns": [row for row in metrics if row.name in run.metrics],
         "headline": metrics[0],
-        "covers": _interval_covers(run, numbers) if numbers.low is not None else "",
+        "covers": covers_of([run]).sentence if numbers.low is not None else "",
         "numbers": numbers,
         "guess": run.guess_of(run.headline),
         "comparable": [each for at, each in enumerate(comparable) if at < COMPARED or each.run.pk == run.pk],

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.analysis.score_table import read_scores
+from benchmarks.analysis.score_table import compare_scores, joined_clusters, read_scores, scores_of, task_scores
 from benchmarks.models import Outcome, Result, Run, Score
 from benchmarks.statistics.panel import Verdict
-from tests.support.factories import make_dataset
+from tests.support.factories import make_dataset, make_task
 from tests.support.page_factories import make_scored_run
 
 pytestmark = pytest.mark.django_db
@@ -71,3 +71,24 @@ def test_what_a_score_stores_of_its_verdicts_is_read(run: Run) -> None:
     assert table["verdicts"].tolist() == [(Verdict("loop/judge", 0.5, reordered=True),), (), (), ()]
     assert table["passes_at"][0] == 0.7
     assert np.isnan(table["passes_at"][1:]).all()
+
+
+def test_tasks_belong_together_if_any_of_the_compared_versions_says_so() -> None:
+    apart = [make_task(number) for number in range(8)]
+    shared = [make_task(number, cluster=f"text-{number // 2}") for number in range(8)]
+    runs = [
+        make_scored_run(make_dataset(tasks, slug="versions"), values=[float(task % own == 0) for task in range(8)])
+        for tasks, own in ((apart, 2), (shared, 3))
+    ]
+    first, second = (task_scores(run, "exact_match") for run in runs)
+    assert compare_scores(first, first).n_clusters == 8
+    assert compare_scores(first, second).n_clusters == compare_scores(second, first).n_clusters == 4
+    for members in (runs, runs[::-1]):
+        assert len(set(scores_of(members, "exact_match").clusters.tolist())) == 4
+    assert len(set(scores_of(runs[:1], "exact_match").clusters.tolist())) == 8
+
+
+def test_clusters_that_overlap_become_one() -> None:
+    joined = joined_clusters([{1: "a", 2: "a", 3: "b", 4: "c"}, {2: "x", 3: "x", 4: "y", 5: "y"}])
+    groups = {name: {task for task in joined if joined[task] == name} for name in joined.values()}
+    assert sorted(map(sorted, groups.values())) == [[1, 2, 3], [4, 5]]

@@ -269,14 +269,9 @@ def test_the_canvases_of_a_run_are_named_by_their_numbers() -> None:
     assert sentences.canvases([]) == ""
 
 
-def test_a_score_says_what_its_interval_covers():
-    assert sentences.interval_covers("tasks", repeats=1, judged=False) == (
-        "The interval covers the choice of tasks, not other prompts or repeats."
+def test_a_sample_names_its_clusters_if_they_are_fewer_than_its_results():
+    assert (
+        sentences.sample(MetricNumbers(n=96, n_expected=100, n_clusters=12), live=False)
+        == "96 of 100 (96%) in 12 clusters"
     )
-    shared = sentences.sample_words(12, canvases=False, clusters=True)
-    assert sentences.interval_covers(shared, repeats=3, judged=True) == (
-        "The interval covers the choice of tasks in 12 clusters and repeats, "
-        "not other prompts or the judge's own errors."
-    )
-    assert sentences.sample_words(4, canvases=True, clusters=False) == "4 canvases"
-    assert sentences.sample_words(9, canvases=False, clusters=False) == "tasks"
+    assert sentences.sample(MetricNumbers(n=96, n_expected=96, n_clusters=96), live=False) == "96 of 96"

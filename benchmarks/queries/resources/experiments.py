@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self, TypedDict
 
 from benchmarks.models import Experiment
 from benchmarks.queries import experiments as reads
+from benchmarks.queries.interval_covers import IntervalCovers, covers_of
 from benchmarks.queries.matrix import average_rows, averaged_models, matrix, matrix_rows
 from benchmarks.queries.resources.base import Reader, Resource, Url
 from benchmarks.queries.resources.runs import Progress
@@ -119,6 +120,7 @@ class ExperimentDetail(ExperimentResource):
     """Who leads, by how much, and which differences are not significant"""
     same_sentence: str
     """Which rows are the same within the margin, by two one-sided tests of all pairs"""
+    interval_covers: IntervalCovers
     matrix: list[Cell]
     averages: list[AveragedModel] | None
     """The models over all variants, if the experiment averages them; the verdict is then on these"""
@@ -136,9 +138,11 @@ class ExperimentDetail(ExperimentResource):
         **given: Any,
     ) -> Self:
         """The matrix by one metric, or of one dataset, if they are named; ``variants`` as in ``averages_variants``."""
-        grid = matrix(reads.experiment_runs(row), metric, dataset, margin=margin)
+        members = reads.experiment_runs(row)
+        grid = matrix(members, metric, dataset, margin=margin)
         models = averaged_models(grid) if reads.averages_variants(row, variants) else None
         verdict = grid.verdict if models is None else " ".join(filter(None, models.sentences))
         averages = None if models is None else average_rows(models)
-        said = {"verdict": verdict, "same_sentence": grid.same_sentence}
+        covers = covers_of(members, over_variants=models is not None)
+        said = {"verdict": verdict, "same_sentence": grid.same_sentence, "interval_covers": covers}
         return super().of(row, reader, **said, matrix=matrix_rows(grid), averages=averages, **given)

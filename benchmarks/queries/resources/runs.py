@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, NotRequired, Self, TypedDict
 from benchmarks import codec
 from benchmarks.models import Outcome, Result, ResultState, Run, RunKind, RunStatus, Score
 from benchmarks.presentation.sentences import headline_numbers
+from benchmarks.queries.interval_covers import IntervalCovers, covers_of
 from benchmarks.queries.resources.base import Reader, Resource, Url, type_of
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
 from benchmarks.summary import TIMES, Failure, Readable
@@ -50,6 +51,8 @@ class Mean(TypedDict):
     low: float | None
     high: float | None
     n: int
+    n_clusters: int | None
+    """Canvases, clusters of tasks, or tasks of a run with repeats; ``null`` if no results belong together"""
     n_expected: int | None
     """Results that the metric applies to"""
     n_no_answer: int | None
@@ -116,6 +119,7 @@ class _Run(Resource):
     """Key of ``summary`` with the score of the run: the metric that decides every task, or ``task:`` and those that do
     together, of each task the first that applies"""
     summary: dict[str, Mean]
+    interval_covers: IntervalCovers
     reported: dict[str, float]
     """Numbers of the whole run that the tool of an import reports and no single results give, such as
     ``lm-eval:bleu``"""
@@ -159,6 +163,7 @@ class _Run(Resource):
             progress=Progress.of(row),
             waits_until=getattr(row, "waits_until", None),
             summary=headline_numbers(numbers, row.all_metrics),
+            interval_covers=covers_of([row]),
             outcomes=numbers.outcomes,
             error_kinds=numbers.error_kinds,
             failures=numbers.failures,
