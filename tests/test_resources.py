@@ -17,6 +17,7 @@ from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import Run
 from benchmarks.services.canvas_sets.control import generate_canvas_set
 from benchmarks.services.experiments.start import start_experiment
+from benchmarks.services.gates import gate
 from benchmarks.services.judges import start_calibration
 from benchmarks.services.labels import label_result
 from benchmarks.services.preferences import start_preference
@@ -55,6 +56,8 @@ PAIRS = (
     Pair("benchmark plan {options}", "/runs/plan", body=REQUEST),
     Pair("benchmark plan {options} --to-see 5", "/plan", body={**REQUEST, "to_see": 5}),
     Pair("benchmark rescore {run} --plan --metrics levenshtein", "/runs/{run}/rescore/plan", body=LEVENSHTEIN),
+    Pair("benchmark series", "/gates"),
+    Pair("benchmark series release", "/gates/release"),
     Pair("benchmark experiment list", "/experiments"),
     Pair("benchmark experiment show {experiment}", "/experiments/{experiment}"),
     Pair("datasets list", "/datasets"),
@@ -98,6 +101,7 @@ def names(endpoint: Endpoint, settings: Any) -> Callable[[str], str]:
     make_dataset(3)
     first, other = (start_run({**REQUEST, "concurrency": 1}) for _ in range(2))
     runs = [worked(first), worked(other)]
+    gate(Run.objects.get(pk=first.pk), {"against": other.pk, "series": "release"})
     experiment = start_experiment({"name": "Both", "datasets": ["sums"], "models": [MODEL], "metrics": ["exact_match"]})
     list(map(worked, experiment.runs.all()))
     canvas_set = generate_canvas_set({"shapes": "5", "count": 4, "seed": 11})

@@ -14,7 +14,7 @@ from functools import cached_property
 from django.db.models import Q
 
 from benchmarks.analysis.judge_comparisons import CorrectedRun, Favor, LabeledAnswer, Separation, favor_of, separations
-from benchmarks.analysis.score_table import read_scores
+from benchmarks.analysis.score_table import Column, read_scores
 from benchmarks.dataset_format.spec import resolved_rubric
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.judge_calibration import Share
@@ -107,8 +107,11 @@ def agreement_on(
     calibration: Run | None,
     known_answers: Share | None,
 ) -> JudgeAgreement:
-    """The agreement on these answers. ``is_one_sample``: the same reviews were drawn from all of the runs."""
-    answers = [answer for each in read for answer in each.labeled]
+    """The agreement on these answers. ``is_one_sample``: the same reviews were drawn from all of the runs.
+
+    Answers that another judge scored in the place of this one say nothing of it. Corrected means contain them.
+    """
+    answers = [answer for each in read for answer in each.labeled if not answer.by_another]
     clusters = [answer.cluster for answer in answers]
     return JudgeAgreement(
         judge_model=judge_model,
@@ -150,8 +153,9 @@ class AnswersOf:
         people = self._people(metric.name)
         of_run, of_tasks = run.metric_named(metric.name) or metric, _task_thresholds(run, metric)
         labeled = Q(pk__in=[*people]) if labeled_only else Q()
-        table = read_scores(run, metric.name, "result", "group", "cluster", "task", "passes_at", where=labeled).scored
-        for result, group, cluster, task, own_threshold, value in table.rows():
+        columns: tuple[Column, ...] = ("result", "group", "cluster", "task", "passes_at", "instead_of")
+        table = read_scores(run, metric.name, *columns, where=labeled).scored
+        for result, group, cluster, task, own_threshold, instead_of, value in table.rows():
             passes_at = of_tasks.get(task, of_run.passes_at)
             self.judged[result] = _scaled(value, low, high)
             self.clusters[result] = (run.dataset_id, cluster)
@@ -164,6 +168,7 @@ class AnswersOf:
                         judge_passes=value >= (passes_at if math.isnan(own_threshold) else own_threshold),
                         people_pass=sum(labels) / len(labels) >= passes_at,
                         hidden=result in self.hidden,
+                        by_another=instead_of is not None,
                     )
                 )
 

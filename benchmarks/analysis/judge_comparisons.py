@@ -29,6 +29,8 @@ class LabeledAnswer:
     people_pass: bool
     hidden: bool
     """Whether people may still label the answer in a blind review, so that nobody is shown what others say of it."""
+    by_another: bool = False
+    """Whether another judge gave the score, because the replies of this one could not be read"""
 
     @property
     def label(self) -> float:

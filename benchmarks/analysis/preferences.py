@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from benchmarks.analysis.score_table import read_scores
+from benchmarks.analysis.score_table import Column, read_scores
 from benchmarks.codec import stored
 from benchmarks.metrics.preference import Preference as PreferenceMetric
 from benchmarks.models import Label, Run, RunKind, Task
@@ -71,10 +71,17 @@ def places_of(run: Run) -> dict[int, int]:
     return {each["run"]: place for place, each in enumerate((run.preference or {})["candidates"])}
 
 
-def verdicts_of(run: Run, places: Mapping[int, int]) -> Iterator[tuple[str, Judgement]]:
-    """The verdicts of a preference run, each with the content hash of its pair; what has no verdict is left out."""
-    table = read_scores(run, PreferenceMetric.name, "content", "cluster", "first", "second", "judge_calls").scored
-    for pair, cluster, first, second, calls, value in table.rows():
+def verdicts_of(run: Run, places: Mapping[int, int], *, by_its_judge: bool = False) -> Iterator[tuple[str, Judgement]]:
+    """The verdicts of a preference run, each with the content hash of its pair; what has no verdict is left out.
+
+    ``by_its_judge`` leaves out those of another judge whose replies could be read.
+    """
+    columns: tuple[Column, ...] = ("content", "cluster", "first", "second", "judge_calls", "instead_of")
+    for pair, cluster, first, second, calls, instead_of, value in read_scores(
+        run, PreferenceMetric.name, *columns
+    ).scored.rows():
+        if by_its_judge and instead_of is not None:
+            continue
         yield pair, Judgement(cluster, places[first], places[second], choice_of(value), identical=calls is None)
 
 
@@ -125,7 +132,7 @@ def peoples_choices(run: Run, with_open: bool, others: Sequence[Run] = ()) -> Pe
     rows = list(labels.order_by("pk").values_list(*columns, "author_name", "queue"))
     if not rows:
         return None
-    verdicts = dict(verdicts_of(run, places))
+    verdicts = dict(verdicts_of(run, places, by_its_judge=True))
     judgements, both, ratings = [], [], defaultdict(list)
     for pair, task, known, value, _, _ in rows:
         choice = choice_of(value or 0.0)

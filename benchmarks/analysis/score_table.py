@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Vector = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 OfResult = Literal["result", "run", "task", "content", "cluster", "group", "difficulty", "n_shapes", "canvas", "repeat"]
-OfScore = Literal["value", "status", "passes_at", "verdicts", "judge_calls"]
+OfScore = Literal["value", "status", "passes_at", "verdicts", "judge_calls", "instead_of"]
 OfKnownAnswer = Literal["question", "phrasing", "correct", "first", "second"]
 Column = OfResult | OfScore | OfKnownAnswer
 
@@ -74,6 +74,7 @@ _SCORE_PATHS: Mapping[Column, str] = {
     "passes_at": "detail__passes_at",
     "verdicts": "detail__verdicts_of",
     "judge_calls": "judge__calls",
+    "instead_of": "detail__instead_of",
 }
 _INTEGERS = frozenset({"result", "run", "task", "repeat", "position"})
 _FLOATS = frozenset({"value", "passes_at"})
@@ -86,8 +87,8 @@ class ScoreTable:
 
     ``status`` is that of the score, ``None`` where there is none. ``cluster`` names the results that share a
     canvas or a task, ``content`` the tasks that are equal in all runs. ``passes_at`` is the score that passes where it
-    is the task's own, else NaN. Numbers are arrays of numbers; all other columns hold Python objects, with ``None`` for
-    what is not there, and equal texts are one object.
+    is the task's own, else NaN; ``instead_of`` the judge in whose place another gave the score. Numbers are arrays of
+    numbers; all other columns hold Python objects, with ``None`` for what is not there, and equal texts are one object.
     """
 
     columns: Mapping[Column, NDArray[Any]]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from django.db.models import QuerySet
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
+from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from benchmarks.api.resources import NOT_NOW, answer, reader_of, serializer_of
+from benchmarks.api.resources import NOT_NOW, answer, serializer_of
 from benchmarks.models import GateSeries
 from benchmarks.queries.gates import gate_series, series_named
-from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.gates import GateResource, GateSeriesResource
 from benchmarks.queries.runs import run_detail
 from benchmarks.services import gates as services
@@ -27,14 +28,14 @@ class GateView(APIView):
         return answer(request, GateResource, services.gate(run_detail(int(pk)), request.data, request.user))
 
 
-class GateSeriesList(APIView):
-    """Series of gates."""
+class GateSeriesList(ListAPIView[GateSeries]):
+    """All series of gates by name, those of schedules too, each with its latest checks."""
 
-    @extend_schema(responses=serializer_of(GateSeriesResource)(many=True))
-    def get(self, request: Request) -> Response:
-        """All series by name, those of schedules too, each with its latest checks."""
-        reader = reader_of(request)
-        return Response([json_of(GateSeriesResource.of(row, reader)) for row in gate_series()])
+    queryset = GateSeries.objects.none()
+    serializer_class = serializer_of(GateSeriesResource)
+
+    def get_queryset(self) -> QuerySet[GateSeries]:
+        return gate_series()
 
 
 class GateSeriesView(APIView):

@@ -77,7 +77,9 @@ async def judged_by_panel(metric: JudgedMetric, item: Item, seats: Sequence[Seat
         return replace(_named(given[0]), usage=_together(asked))
     score = _voted(metric, [verdict.score for verdict in given], vote)
     reason = " ".join(filter(None, [score.reason, *dict.fromkeys(map(_substitution, given))]))
-    return replace(score, reason=reason, detail={**score.detail, "verdicts_of": rows}, usage=_together(asked))
+    replaced = ", ".join(dict.fromkeys(verdict.instead_of for verdict in given if verdict.instead_of))
+    detail = {**score.detail, "verdicts_of": rows} | ({"instead_of": replaced} if replaced else {})
+    return replace(score, reason=reason, detail=detail, usage=_together(asked))
 
 
 async def _asked_for(metric: JudgedMetric, item: Item, seat: Seat[J]) -> list[Heard]:

@@ -154,7 +154,10 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """How the labels of a closed review agree with the scores of its answers. Tasks of one cluster are one sample."""
+    """How the labels of a closed review agree with the scores of its answers. Tasks of one cluster are one sample.
+
+    Scores that another judge gave in the place of the run's judge are left out.
+    """
 
     n: int
     agreement: Interval
@@ -283,10 +286,12 @@ def conclusion_of(queue: ReviewQueue) -> Conclusion | None:
     scores = Score.objects.filter(result__in=people, metric=queue.metric, value__isnull=False).order_by("result")
     rows = scores.values_list(
         *("result", "run", "run__model", "run__judge_model", "value"),
-        *("run__dataset", "result__task__task_id", "result__task__cluster"),
+        *("run__dataset", "result__task__task_id", "result__task__cluster", "detail__instead_of"),
     )
     agreed, clusters, judges, disagreements = [], [], set(), []
-    for result, run, model, judge, value, dataset, task, cluster in rows:
+    for result, run, model, judge, value, dataset, task, cluster, instead_of in rows:
+        if instead_of is not None:
+            continue
         label = people[result]
         agreed.append(float((value >= metric.passes_at) == (label >= metric.passes_at)))
         clusters.append((dataset, cluster or task))

@@ -115,7 +115,8 @@ def reset_series(series: GateSeries, user: Caller = None) -> None:
 def check_scheduled(scheduled: ScheduledRun, series: GateSeries, reference: Run | None) -> bool:
     """Hold a run of a schedule with a margin against the reference of its series, and store it; false if that is done.
 
-    Without a reference, the run is that of later ones.
+    Without a reference, the run is that of later ones. A loss is a score drop once: the nights after it are checks of
+    the series only, until one passes or the series begins anew.
     """
     margin = scheduled.schedule.margin
     assert margin is not None, "the caller selects schedules with a margin"
@@ -123,8 +124,17 @@ def check_scheduled(scheduled: ScheduledRun, series: GateSeries, reference: Run 
     if reference is not None:
         check = check_margin(scheduled.run, reference, margin, in_series=True)
         counted = count(check, series)
-        drops = [_drop(scheduled, counted)] if check.verdict is Verdict.WORSE else []
+        drops = [_drop(scheduled, counted)] if check.verdict is Verdict.WORSE and _is_news(counted) else []
     return store_score_drops(scheduled, reference, drops)
+
+
+def _is_news(check: GateCheck) -> bool:
+    """Whether the latest earlier check of the period that decided anything was not worse, too."""
+    decided = check.series.checks.filter(
+        period=check.period, pk__lt=check.pk, verdict__in=(Verdict.PASS, Verdict.WORSE)
+    )
+    latest = decided.order_by("-pk").first()
+    return latest is None or latest.verdict != Verdict.WORSE
 
 
 def series_of(schedule: Schedule) -> GateSeries:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 
 from benchmarks import codec
-from benchmarks.analysis.score_table import read_scores
+from benchmarks.analysis.score_table import Column, read_scores
 from benchmarks.metrics.judge_calibration import JudgedAnswer, agreement
 from benchmarks.metrics.panel import judges_named
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
@@ -20,10 +20,14 @@ def agreement_numbers(run: Run) -> Agreement:
     """With what the judge has cost so far."""
     name = run.metrics[0]
     # In the order of the results, so that the same verdicts give the same numbers to the last digit.
-    table = read_scores(run, name, "status", "question", "cluster", "phrasing", "correct", "repeat", "judge_calls")
+    asked: tuple[Column, ...] = ("question", "cluster", "phrasing", "correct", "repeat")
+    table = read_scores(run, name, "status", *asked, "judge_calls", "instead_of")
     judged = [
-        JudgedAnswer(question, cluster, phrasing, correct, repeat, None if math.isnan(value) else value, calls or 0)
-        for status, question, cluster, phrasing, correct, repeat, calls, value in table.rows()
+        # What another judge said in the place of this one is no verdict of this one.
+        JudgedAnswer(
+            question, cluster, phrasing, correct, repeat, None if math.isnan(value) or other else value, calls or 0
+        )
+        for status, question, cluster, phrasing, correct, repeat, calls, other, value in table.rows()
         if status is not None
     ]
     spent = {"tokens_in": run.judge_tokens_in, "tokens_out": run.judge_tokens_out, "cost_usd": run.judge_cost_usd}

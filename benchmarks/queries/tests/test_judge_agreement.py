@@ -52,6 +52,18 @@ def test_agreement_and_the_corrected_mean_come_from_labels_of_a_random_review() 
     assert [part.name for part in found.by_model] == ["loop/model"]
 
 
+def test_scores_of_another_judge_in_the_place_of_this_one_say_nothing_of_its_agreement() -> None:
+    run, truth = make_judged_run()
+    label_answers(run, truth, make_review(run))
+    before = found_of()
+    scores = Score.objects.filter(run=run, result__in=[answer.result for answer in before.answers[:30]])
+    scores.update(detail={"judge": "loop/second", "instead_of": JUDGE})
+    after = found_of()
+    assert after.answers == before.answers[30:]
+    assert after.agreement.n == 50
+    assert after.corrected == before.corrected, "the mean is of all scores, whoever gave them"
+
+
 def test_labels_that_are_no_random_sample_are_counted_and_not_used() -> None:
     run, truth = make_judged_run(60)
     label_answers(run, truth, None, n=5, author="jonas")

@@ -90,7 +90,8 @@ def test_after_a_hundred_checks_the_series_says_that_it_is_used_up(runs: dict[st
     assert [each["number"] for each in listed["checks"]] == [NIGHTS + 1, 1]
     again = client.post("/api/v1/benchmarks/gates/release/reset").json()
     assert (again["counted"], again["period"]) == (0, 2)
-    assert [each["name"] for each in client.get("/api/v1/benchmarks/gates").json()] == ["release"]
+    listed = client.get("/api/v1/benchmarks/gates?page_size=1").json()
+    assert (listed["count"], [each["name"] for each in listed["results"]]) == (1, ["release"])
     assert client.get("/api/v1/benchmarks/gates/nothing").status_code == 404
 
 
@@ -165,6 +166,14 @@ def test_the_nights_of_a_schedule_with_a_margin_are_checks_of_its_series(client:
     scheduled = made[2].scheduled
     assert not check_scheduled(scheduled, series, made[0]), "compared already"
     assert series.checks.count() == 2
+
+
+def test_a_loss_is_reported_in_its_first_night_until_a_night_passes_or_the_series_begins_anew() -> None:
+    make_dataset(TASKS)
+    schedule, made = nights([1.0, 0.0, 0.0, 0.0, 1.0, 0.0])
+    assert [each.verdict for each in schedule.gate_series.checks.order_by("pk")] == [*["worse"] * 3, "pass", "worse"]
+    reported = ScoreDrop.objects.order_by("pk").values_list("scheduled_run__run", flat=True)
+    assert list(reported) == [made[1].pk, made[5].pk]
 
 
 def test_the_page_of_a_schedule_shows_its_nights_and_begins_the_series_anew(admin_client: Client) -> None:

@@ -1,5 +1,7 @@
 """Simulate the statistics and print the results as Markdown: ``python -m tests.benches.statistics``.
 
+``python -m tests.benches.statistics share a text`` runs those whose titles contain that text.
+
 All draws come from one seed, so the tables of ``docs/statistics.md`` can be reproduced. The measured functions are
 those that the pages call.
 """
@@ -13,6 +15,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from tests.benches.statistics import (
+    clusters,
     coverage,
     false_alarms,
     margins,
@@ -60,12 +63,17 @@ BENCHES: dict[str, Bench] = {
     "A gate every night": margins.nights,
     "Averages over variants": variants.averages,
     "How a series of gates spends its 5%": margins.spending,
+    "Tasks that share a text": clusters.means,
+    "Two runs on tasks that share a text": clusters.pairs,
 }
 
 
 def main() -> None:
     started = time.process_time()
+    chosen = " ".join(sys.argv[1:])
     for place, (title, bench) in enumerate(BENCHES.items()):
+        if chosen not in title:
+            continue
         begun = time.process_time()
         print(f"### {title}\n")
         for part in bench(np.random.default_rng([SEED, place])):
