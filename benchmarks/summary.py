@@ -109,6 +109,8 @@ class Weighted(Mean):
 
     n_effective: float = 0.0
     """Number of tasks of equal weight that would give an equally narrow interval"""
+    if_missing_wrong: float | None = None
+    """With every missing score counted as 0"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,6 +153,15 @@ def added(cells: Mapping[Cell, Sums], key: Callable[[Cell], Any]) -> dict[Any, S
     return groups
 
 
+def expected_weight(run: Run, metric: str) -> float:
+    """The weights of the tasks of all results that the metric applies to and whose reference is not in doubt."""
+    weight: float = run.results.aggregate(all=Sum("task__weight"))["all"] or 0.0
+    if is_deciding(metric):
+        return weight - (doubtful_results(run).aggregate(left=Sum("task__weight"))["left"] or 0.0)
+    left_out = run.scores.filter(metric=metric, status__in=LEFT_OUT)
+    return weight - (left_out.aggregate(left=Sum("result__task__weight"))["left"] or 0.0)
+
+
 def cluster_counts(run: Run, metric: str, facets: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], int, float, int]]:
     """At each level of ``facets``: size, sum, and how many clusters have both there, as ``(level, size, sum, count)``.
 

@@ -139,7 +139,7 @@ class TaskAnalysis:
             return f"Discrimination requires {statistics.FEWEST_MODELS} models; there {_are(n)}."
         if n <= FEW_MODELS:
             return (
-                f"With up to {FEW_MODELS} models, about half of the wrong references are found, and up to 31% of the "
+                f"With up to {FEW_MODELS} models, about half of the wrong references are found, and up to half of the "
                 "suspect ones are right."
             )
         return ""

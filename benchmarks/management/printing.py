@@ -184,7 +184,7 @@ def statistics_text(run: Run) -> str:
     if summary.thresholds:
         parts.append(THRESHOLDS.text(summary.thresholds))
     for metric, repeats in (summary.reliability or {}).items():
-        rows = CONSISTENCY.text(repeated_rows(repeats))
+        rows = CONSISTENCY.text(repeated_rows(metric, repeats))
         parts.append(f"{metric}, consistency across repeats\n{rows}\n{repeats_note(repeats).text}")
     parts += [run.same_seed_sentence] if summary.reliability and run.repeats_same_seed else []
     if numbers := summary.adaptive:

@@ -10,6 +10,7 @@ from benchmarks.codec import stored
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.presentation.labels import OUTCOME, SCORE_STATUS, sentence_case
 from benchmarks.presentation.numbers import MISSING, UNKNOWN, interval, money, n_of, number, percent, plural, score
+from benchmarks.statistics.spread import are_equal
 from benchmarks.summary import Canvases, Corrected, Expected, MetricNumbers, Summary
 
 _FAULTS = {"n_unparsable": "unparsable", "n_truncated": "cut off", "n_refused": "refused"}
@@ -41,7 +42,7 @@ HEADLINE = (
     ),
     *("if_missing_wrong", "readable"),
 )
-WEIGHTED = ("mean", "low", "high", "n", "n_effective")
+WEIGHTED = ("mean", "low", "high", "n", "n_effective", "if_missing_wrong")
 
 
 def headline_numbers(summary: Summary, metrics: Sequence[str]) -> dict[str, dict[str, object]]:
@@ -143,13 +144,16 @@ def readable(metric: MetricNumbers, written: Callable[[float], str] = score) -> 
 
 
 def weighted(metric: MetricNumbers, written: Callable[[float], str] = score) -> str:
-    """The weighted mean: ``0.912 (0.871 to 0.941), counts as 41 equal tasks``; empty if all weights are equal."""
+    """The weighted mean: ``0.912 (0.871 to 0.941), counts as 41 equal tasks``, and what it is at least, if a score is
+    missing; empty if all weights are equal."""
     part = metric.weighted
     if part is None or part.mean is None:
         return ""
     unbounded = part.low is None or part.high is None
     bounds = ", no interval" if unbounded else f" ({interval(part.low, part.high, written)})"
-    return f"{written(part.mean)}{bounds}, counts as {plural(round(part.n_effective), 'equal task')}"
+    lowest = part.if_missing_wrong
+    at_least = "" if lowest is None or are_equal(lowest, part.mean) else f", at least {written(lowest)}"
+    return f"{written(part.mean)}{bounds}, counts as {plural(round(part.n_effective), 'equal task')}{at_least}"
 
 
 def score_with_status(value: float | None, status: str) -> str:

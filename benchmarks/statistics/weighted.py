@@ -40,6 +40,8 @@ class WeightedMean:
     interval: Interval
     n_effective: float
     """How many clusters of equal weight make a mean as certain: (Σw)² / Σ(cluster's weight)². At most their number."""
+    weight: float = 0.0
+    """Σw of all scores"""
 
 
 def weighted_mean(clusters: Iterable[Sequence[WeightedPart]], *, confidence: float = 0.95) -> WeightedMean:
@@ -75,5 +77,7 @@ def weighted_mean(clusters: Iterable[Sequence[WeightedPart]], *, confidence: flo
         alike = f"{n:,} scores count as {n_effective:.0f} equal tasks"
         note = "; ".join(filter(None, (note, alike)))
     if n_effective < FEWEST:
-        return WeightedMean(Interval(mean, None, None, n, len(kept), "ratio", f"{alike}: no interval"), n_effective)
-    return WeightedMean(Interval(mean, low, high, n, len(kept), "ratio", note, confidence), n_effective)
+        return WeightedMean(
+            Interval(mean, None, None, n, len(kept), "ratio", f"{alike}: no interval"), n_effective, weight
+        )
+    return WeightedMean(Interval(mean, low, high, n, len(kept), "ratio", note, confidence), n_effective, weight)

@@ -46,7 +46,7 @@ def report_of(run: Run) -> dict[str, Any]:
         "thresholds": THRESHOLDS.of(thresholds),
         "threshold_charts": placed(threshold_charts(thresholds), "threshold-chart", run.pk),
         "reliability": [
-            (metric_row(name), CONSISTENCY.of(repeated_rows(repeats), title=repeats_note(repeats)))
+            (metric_row(name), CONSISTENCY.of(repeated_rows(name, repeats), title=repeats_note(repeats)))
             for name, repeats in (numbers.reliability or {}).items()
         ],
         "adaptive": numbers.adaptive and (numbers.adaptive, ADAPTIVE.of(adaptive_rows(run, numbers.adaptive))),

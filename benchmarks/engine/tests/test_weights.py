@@ -12,10 +12,13 @@ from benchmarks.dataset_format.dumping import dump_dataset, task_hash
 from benchmarks.dataset_format.parsing import parse_dataset
 from benchmarks.dataset_format.tests.examples import task_values
 from benchmarks.dataset_format.validation import validate_task_fields
-from benchmarks.presentation.sentences import headline_numbers
+from benchmarks.engine.summary.summarize import summarize
+from benchmarks.models import Score
+from benchmarks.presentation.sentences import headline_numbers, weighted
 from benchmarks.queries.leaderboard import by_setting, whole_runs
 from benchmarks.services.datasets.versions import spec_of
 from benchmarks.services.runs.exports import export_pieces
+from benchmarks.summary import MetricNumbers, Weighted
 from tests.support.factories import make_dataset, make_run, make_task
 from tests.support.running import Endpoint, worked
 
@@ -91,6 +94,18 @@ def test_tasks_of_one_cluster_are_one_in_the_weighted_mean_whatever_their_weight
     numbers = worked(make_run(make_dataset(tasks))).summary["metrics"]["exact_match"]["weighted"]
     assert (numbers["n"], numbers["n_clusters"]) == (80, 40)
     assert numbers["n_effective"] == pytest.approx(40), "each cluster has the weights 1 and 2"
+
+
+def test_a_weighted_mean_says_what_it_is_if_the_tasks_without_a_score_are_wrong(endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    run = worked(make_run(make_dataset([make_task(number, weight=1 + number % 2) for number in range(1, 61)])))
+    heavy = run.scores.filter(result__task__weight=2).order_by("-pk")[:5]
+    Score.objects.filter(pk__in=[score.pk for score in heavy]).update(value=None, status=Score.Status.JUDGE_ERROR)
+    numbers = summarize(run)[0]["metrics"]["exact_match"]["weighted"]
+    assert numbers["if_missing_wrong"] == pytest.approx(numbers["mean"] * (90 - 10) / 90)
+    assert weighted(MetricNumbers(weighted=Weighted(**numbers))).endswith(
+        f", at least {numbers['if_missing_wrong']:.3f}"
+    )
 
 
 def test_repeats_of_a_task_are_one_cluster_of_its_weight(endpoint: Endpoint) -> None:

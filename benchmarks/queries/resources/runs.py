@@ -41,6 +41,8 @@ class Weighted(TypedDict):
     n: int
     n_effective: float
     """Number of tasks of equal weight that would give an equally narrow interval"""
+    if_missing_wrong: float | None
+    """With every missing score counted as 0"""
 
 
 class Mean(TypedDict):

@@ -10,7 +10,7 @@ from benchmarks.presentation.cells import Group, Info, Mean
 from benchmarks.presentation.comparisons import threshold_sentence
 from benchmarks.presentation.labels import DIFFICULTY, OUTCOME, sentence_case, words
 from benchmarks.presentation.numbers import plural, score
-from benchmarks.presentation.sentences import bounds_with_missing, n_of_expected
+from benchmarks.presentation.sentences import bounds_with_missing, n_of_expected, n_of_mean
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.summary import Adaptive, Chance, Corrected, CorrectedGroup, Expected, Reliability, Threshold
 
@@ -114,15 +114,18 @@ FAULT_RATES = Table[Counted](
 )
 
 
-def repeated_rows(numbers: Reliability) -> Iterator[Counted]:
+def repeated_rows(metric: str, numbers: Reliability) -> Iterator[Counted]:
     passing = (
         ("At least 1 of {0} repeats correct (pass@{0})", numbers.pass_at),
         ("All {0} repeats correct (pass^{0})", numbers.pass_hat),
     )
     # Numbers that 0.1.0 stored have k = 1, which is the score.
-    shares = [(title.format(k), by_k[k]) for title, by_k in passing for k in sorted(by_k, key=int) if k != "1"]
-    shares += [("Tasks with differing repeats", numbers.flipped), ("Agreement between two repeats", numbers.agreement)]
-    return (Counted(title, share, n_of(share)) for title, share in shares)
+    for title, by_k in passing:
+        for k in sorted(by_k, key=int):
+            if k != "1":
+                yield Counted(title.format(k), by_k[k], n_of_mean(metric, by_k[k]))
+    yield Counted("Tasks with differing repeats", numbers.flipped, n_of(numbers.flipped))
+    yield Counted("Agreement between two repeats", numbers.agreement, n_of(numbers.agreement))
 
 
 def repeats_note(numbers: Reliability) -> Group:
@@ -158,7 +161,9 @@ def adaptive_rows(run: Run, adaptive: Adaptive) -> Sequence[Counted]:
     """Beside each mean is the n of N results behind it, because its own n counts canvases."""
     first = run.metrics[0]
     rows = [
-        Counted(str(each.n_shapes), each, n_of(run.parts.at("n_shapes", str(each.n_shapes), first)), each.asked)
+        Counted(
+            str(each.n_shapes), each, n_of_mean(first, run.parts.at("n_shapes", str(each.n_shapes), first)), each.asked
+        )
         for each in adaptive.strata
     ]
     average = "Average of all numbers of shapes"

@@ -12,7 +12,7 @@ from tests.benches.statistics.coverage import canvas_rates
 from tests.benches.statistics.report import band_summary, coverage, table
 
 STUDIES = 2_000
-ALPHAS = 400
+ALPHAS = 2_000
 RATES = (0.5, 0.7, 0.9)
 JUDGES = ((0.05, 0.05), (0.1, 0.1), (0.3, 0.05), (0.05, 0.2))
 """Shares of the wrong answers that a judge accepts, and of the right answers that it rejects."""

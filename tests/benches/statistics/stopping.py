@@ -14,6 +14,7 @@ from tests.benches.statistics.coverage import canvas_rates, holds
 from tests.benches.statistics.report import share, table
 
 REPEATS = 200
+FITS = 1_000
 QUESTIONS = 6
 TARGET = 0.05
 
@@ -72,7 +73,7 @@ def thresholds(random: np.random.Generator) -> Iterator[str]:
     rows = []
     for guess, lapse in ((0.0, 0.0), (0.125, 0.03), (0.5, 0.0), (0.0, 0.1), (0.0, 0.15)):
         fits = []
-        for _ in range(REPEATS):
+        for _ in range(FITS):
             levels = [
                 Level(x, float(random.binomial(60, _share(x, guess, lapse))), 60)
                 for x in (1.0, 3.0, 5.0, 7.0, 9.0, 12.0)
