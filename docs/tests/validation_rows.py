@@ -230,8 +230,8 @@ ESTIMATES = (
     ),
     Row(
         "Guess rate, score above shortcuts",
-        "CorrectedGroup.guess; Corrected.*; head Guess rate; head Above shortcuts; term shortcuts; term guess_rate; term "
-        "without_canvas",
+        "CorrectedGroup.guess; Corrected.*; head Guess rate; head Above shortcuts; term shortcuts; term guess_rate; "
+        "term without_canvas",
         "Above shortcuts",
         (13, 19),
         "benchmarks.statistics.chance:corrected_average",
