@@ -9,6 +9,7 @@ from benchmarks.metrics.extraction import How, extract_text, reference_texts, sa
 from tasks_app.tasks.reply import (
     EMPHASIS,
     INTRODUCTION,
+    QUESTION,
     deciding_body,
     is_uncertain,
     layers,
@@ -85,7 +86,7 @@ class ExactMatch(DeterministicMetric):
         explained = [text for layer in written for text in layers(_EXPLANATION.split(layer, maxsplit=1)[0])]
         if equal(*written, *explained):
             return scored(True, f"The {extraction.how} matches the expected text.", extraction)
-        body = extraction.text if extraction.how in _ANNOUNCED else deciding_body(item.actual_output)
+        body = extraction.text if extraction.how in _ANNOUNCED else QUESTION.sub(" ", deciding_body(item.actual_output))
         body = body if len(body) <= comparable else f"{body[: MAX_SPACING // 2]}\n{body[-MAX_SPACING // 2 :]}"
         contradictory = extraction.how not in _ANNOUNCED and marked_answers(whole.text)
         if not contradictory and (
@@ -129,8 +130,14 @@ def _parts_alone(body: str, question: str, references: Sequence[str]) -> Iterato
     asked = any(_mentions(question, wanted) for wanted in references)
     if len(emphasized) == 1 and not asked:
         ((text, sentence),) = emphasized.items()
-        if not (_NEGATION.search(sentence) or is_uncertain(sentence) or any(map(takes_back, parts))):
+        if not (_NEGATION.search(_clause_of(text, sentence)) or is_uncertain(sentence) or any(map(takes_back, parts))):
             yield text
+
+
+def _clause_of(text: str, sentence: str) -> str:
+    """What of a sentence stands before the text, and after it in the same clause."""
+    before, _, after = sentence.partition(text)
+    return f"{before}|{re.split('[,;:]', after, maxsplit=1)[0]}"
 
 
 def _is_bare(text: str) -> bool:
@@ -141,7 +148,7 @@ def _deciding_sentences(body: str) -> Iterator[str]:
     """The last sentence, and the first one if no other takes it back."""
     parts = sentences(body)
     yield from parts[-1:]
-    if len(parts) > 1 and not any(map(takes_back, parts[1:])):
+    if len(parts) > 1 and not any(map(takes_back, parts[1:])) and not _is_bare(parts[-1]):
         yield parts[0]
 
 
@@ -173,22 +180,22 @@ def _says(sentence: str, references: Sequence[str], question: str) -> bool:
                 return True
         follows = _AFTER_ANSWER.match(after) or after[:1] == "," or set(_stems(after)[:1]) & asked or not _stems(after)
         opens = not set(_stems(before)) - _SAYS_NOTHING - (set() if is_named else asked)
-        if opens and follows and said & asked and len(new) <= (0 if is_named else len(said & asked) // 2):
+        if opens and follows and (said & asked or not new) and len(new) <= (0 if is_named else len(said & asked) // 2):
             return True
     return False
 
 
 def _stems(text: str) -> list[str]:
     return [
-        re.sub(r"['’]s$|(?<=\w{3})(?:ing|ed|es|s)$", "", word)
+        re.sub(r"['’]s$|(?<=\w{3})(?:ing|ed|es|s)$", "", re.sub(r"ie[sd]$", "y", word))
         for word in re.findall(r"[^\W_]+(?:['’]\w+)?", text.lower())
     ]
 
 
 _SAYS_NOTHING = frozenset(
     _stems(
-        "a an the is are was were be it its it's that that's this these so thus hence therefore which what who where "
-        "when would must i i'd think believe say answer correct final called named of in on at by for to as and do "
-        "does did"
+        "a an the should is are was were be it its it's that that's this these so thus hence therefore which what who "
+        "where when would must i i'd think believe say answer correct final called named of in on at by for to as and "
+        "do does did"
     )
 )

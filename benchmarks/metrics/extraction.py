@@ -33,7 +33,7 @@ _REJECTED = re.compile(
     r"\b(?:not|never|instead of|rather than)(?: \w+){0,2}\W{0,3}$|n't(?: \w+){0,2}\W{0,3}$", re.IGNORECASE
 )
 _BESIDE_PUNCTUATION = re.compile(r" ?([^\w\s]) ?")
-_EMBEDDED_START = re.compile(r"\{|(?m:^)\[")
+_EMBEDDED_START = re.compile(r"\{|(?m:^)\[|(?<=`)\[")
 _BEFORE_MARK = frozenset({"the", "my", "final", "correct"})
 _PYTHON_NAMES = frozenset({"python", "py", "python3"})
 
@@ -99,10 +99,10 @@ def extract_text(output: str) -> Extraction:
     if len(blocks) == 1 and body.startswith(("```", "~~~")) and body.endswith(("```", "~~~")):
         return Extraction(blocks[0].text.strip(), How.FENCED_BLOCK)
     if "\n" not in body:
-        written = body.lstrip("# ")
+        written = body.lstrip("# →⇒")
         return Extraction(layers(written)[-1], How.WHOLE_ANSWER, written)
     final_line = next((line.strip() for line in reversed(body.split("\n")) if line.strip(" \t`~-=*_")), body)
-    written = final_line.lstrip("# ")
+    written = final_line.lstrip("# →⇒")
     return Extraction(layers(written)[-1], How.FINAL_LINE, written)
 
 

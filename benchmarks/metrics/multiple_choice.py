@@ -8,7 +8,7 @@ from functools import partial
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, not_applicable, scored, unparsable
 from benchmarks.metrics.contains import contains_words
 from benchmarks.metrics.extraction import Extraction, How, reference_texts, same_spacing
-from tasks_app.tasks.reply import deciding_body, read_reply, unwrap
+from tasks_app.tasks.reply import Reading, deciding_body, read_reply, unwrap
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -32,7 +32,13 @@ _NEGATED = re.compile(
 _NAMED_LETTER = re.compile(
     r"\b(?:option|choice|answer|letter|choose|pick|select|is)\b(?: is)?[:=]?\s?[(\[*\"]{0,3}([A-Z])(?=\W|$)"
 )
-_CHOSEN = re.compile(r"\b(?:choose|pick|select|go with)\s(?:option\s|choice\s)?[(\[*\"]{0,3}([A-Z])(?=\W|$)")
+_DECLARED = re.compile(
+    r"(?:(?<=option )|(?<=choice )|(?<=answer )|\b)\(?([A-Z])\)? is (?:the )?(?!not\b)(?:\w+ )?(?:correct|right)\b",
+    re.IGNORECASE,
+)
+_CHOSEN = re.compile(
+    r"\b(?:choose|pick|select|go with|(?:would|['’]d) say)\s(?:option\s|choice\s)?[(\[*\"]{0,3}([A-Z])(?=\W|$)"
+)
 _LETTER = re.compile(r"(?<![\w'’.-])([A-Z])(?![\w'’-])")
 _ARTICLE_OR_PRONOUN = re.compile(r"(?:A|I)(?=\s(?!is\b|because\b|since\b|or\b|and\b|as\b)[a-z])")
 _LOWER_CASE_LETTER = re.compile(r"(?:^|option |choice |\()([a-z])(?=[).:])")
@@ -62,6 +68,8 @@ class MultipleChoice(DeterministicMetric):
         reading = read_reply(body, partial(_picked_letters, choices=item.choices))
         if not reading.values:
             reading = read_reply(body, partial(_letters_of_contained_choices, choices=item.choices))
+        if reading.is_open and len(declared := _declared_letters(body)) == 1:
+            reading = Reading(frozenset(declared), body)
         extraction = Extraction(reading.text, How.DECIDING_TEXT)
         picked = sorted(reading.values)
         if len(picked) != 1:
@@ -80,6 +88,12 @@ def _without_listing(output: str) -> str:
         return _SAID_YES.sub("", verdicts[0])
     listed = _LISTED.findall(body)
     return _LISTED.sub("", body) if len(listed) > 1 and len(listed) == len(set(listed)) else body
+
+
+def _declared_letters(body: str) -> set[str]:
+    """The options that any sentence of a reply calls right or chosen: "Option C is correct", "I would say C"."""
+    text = _NEGATED.sub(" ", same_spacing(body))
+    return {match.group(1).upper() for pattern in (_DECLARED, _CHOSEN) for match in pattern.finditer(text)}
 
 
 def _picked_letters(text: str, choices: Sequence[str]) -> set[str]:

@@ -66,6 +66,7 @@ _TOTAL = re.compile(
     r"|(?:合計|一共|总共|共) ?(\d[\d.,]*)",
     re.IGNORECASE,
 )
+_ATTACHED = re.compile(r"\b([^\W\d_]{3,30}) (?:of|is|was) (?:[*$€£¥] ?){0,3}(-?\d[\d.,]{0,30}%?)(?! ?[-+*/×·x=−\\\d])")
 _ASKED_TOTAL = re.compile(
     r"\b(?:total|altogether|in all|sum|combined|overall|insgesamt|en tout)\b|合計|一共|总", re.IGNORECASE
 )
@@ -76,9 +77,12 @@ _CJK_NUMBER = re.compile(r"(?<!\w)([一二三四五六七八九十两]{1,3})(?=[
 _COUNT_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _PARTS = ("half", "third", "quarter", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _DIVISORS = dict(zip(_PARTS, (2, 3, 4, *range(4, 11)), strict=True))
+_BELOW_ZERO = re.compile(
+    r"(?<![\d.,-])(\d[\d.,]{0,30})(?: ?°? ?C| degrees(?: Celsius)?)? below (?:zero|freezing)\b", re.IGNORECASE
+)
 _WORD_FRACTION = re.compile(rf"\b({'|'.join(_COUNT_WORDS)})[ -]({'|'.join(_PARTS)})s?\b", re.IGNORECASE)
 _POINT_LANGUAGE = re.compile(
-    r"\b(?:der|die|das|ist|sind|hat|beträgt|insgesamt|el|los|las|tiene|hay|il|che|são)\b", re.IGNORECASE
+    r"\b(?:der|das|ist|sind|hat|und|für|mit|nach|beträgt|insgesamt|el|los|las|tiene|hay|il|che|são)\b", re.IGNORECASE
 )
 _POINT_THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2})\.(\d{3})(?![\d.])")
 _MAX_WORDS = 10
@@ -179,7 +183,7 @@ def _answers_in(text: str, given: Set[Fraction], asked: str) -> list[Number]:
 
 def _of_asked_clause(sentence: str, given: Set[Fraction], asked: str) -> list[Number]:
     """Of several numbers, the total, or those of the clause that has most words of the question; none otherwise."""
-    if total := _total(sentence, asked):
+    if total := _total(sentence, given, asked):
         return total
     stated = [number for number in numbers_in(_NEGATED.sub(" ", sentence)) if number.written not in given]
     percents = {number.value: number for number in stated if number.percent}
@@ -196,14 +200,27 @@ def _of_asked_clause(sentence: str, given: Set[Fraction], asked: str) -> list[Nu
     return clauses[shared.index(max(shared))][1]
 
 
-def _total(sentence: str, asked: str) -> list[Number]:
-    """The number that is called a total, or, if the question asks for one, is the sum of all others."""
+def _total(sentence: str, given: Set[Fraction], asked: str) -> list[Number]:
+    """The number that is called a total or by a word of the question ("an average of 18"), or begins and ends it, or,
+    if the question asks for a total, is the sum of all others."""
     if (
         len(totals := {number.value: number for number in numbers_in(" ".join(map("".join, _TOTAL.findall(sentence))))})
         == 1
     ):
         return list(totals.values())
     numbers = {number.value: number for number in numbers_in(sentence)}
+    new = [number for number in numbers_in(sentence) if number.written not in given]
+    attached = {
+        number.value: number
+        for word, text in _ATTACHED.findall(sentence)
+        if shared_words(word, asked)
+        for number in numbers_in(text)
+        if number.written not in given
+    }
+    if len(attached) == 1:
+        return list(attached.values())
+    if len(new) > 1 and new[0].value == new[-1].value:
+        return new[-1:]
     sums = [value for value in numbers if len(numbers) > 2 and 2 * value == sum(numbers)]
     return [numbers[sums[0]]] if sums and _ASKED_TOTAL.search(asked) else []
 
@@ -231,6 +248,8 @@ def _answers_in_sentence(sentence: str, given: Set[Fraction]) -> list[Number]:
         number for (_, number), is_stated in zip(matches, stated, strict=True) if is_stated or not any(stated)
     ]
     new = [number for number in candidates if number.written not in given]
+    if not new and len(parts) > 1:
+        return _answers_in_sentence(_RESULT.sub(" ", outside), given)
     return new if new and len(parts) == 1 else candidates
 
 
@@ -285,6 +304,7 @@ def _plain(text: str) -> str:
         .replace("\\cdot", "·")
     )
     text = _CJK_NUMBER.sub(lambda match: f" {numerals.cjk_number(match[1])} ", text)
+    text = _BELOW_ZERO.sub(r"-\1", text)
     text = _WORD_FRACTION.sub(
         lambda match: f"{_COUNT_WORDS.index(match[1].lower()) + 1}/{_DIVISORS[match[2].lower()]}", text
     )

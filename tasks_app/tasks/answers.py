@@ -44,7 +44,7 @@ _YES = re.compile(
 )
 _NO = re.compile(
     r"\b(?:no|nope)\b(?=\s{0,4}(?:[.,;:!?\n)/\"'-]|$|(?:there|it|i|the|because|since|as|or|and)\b))"
-    r"|^(?:nein|non)\b|(?:^|[.!?\n]\s{0,4})(?:incorrect|false|negative|n)(?=\W{0,4}(?:[.,;!?\n]|$))"
+    r"|^(?:nein|non)\b|^(?:\w+ )?not\W*$|(?:^|[.!?\n]\s{0,4})(?:incorrect|false|negative|n)(?=\W{0,4}(?:[.,;!?\n]|$))"
     r"|(?:\bnot|n't)\b[^.,;:!?\n]{0,20}\byes\b"
     r"|\b(?:that|this|it|statement)(?:'s| is) (?:not (?:correct|true)|incorrect|false)\b"
 )
@@ -99,6 +99,7 @@ _TOTAL = re.compile(
 _STATES = re.compile(
     r"\W*(?:there (?:are|is)|(?:i|we) (?:can )?(?:see|find|found|count|counted|have)|the canvas has)\b"
 )
+_CONCLUDING = re.compile(r"=|, (?:so|hence|thus|therefore|making)\b")
 _LIMITS = re.compile(r"\b(?:only|so|of which)\b")
 _CLAUSE_END = re.compile(r",(?!\d)|[:(]")
 
@@ -205,9 +206,9 @@ def judge_count(expected: str, actual: str, question: str = "") -> Verdict:
     return _judge_single(expected, actual, find, "a number", _miscount, all_values=lambda text: _numbers(_plain(text)))
 
 
-def judge_shape(expected: str, actual: str) -> Verdict:
+def judge_shape(expected: str, actual: str, question: str = "") -> Verdict:
     """1 if the reply names the expected shape by size, color and shape, in any order of the first two."""
-    return _judge_single(expected.lower(), actual, shape_names, "a shape", _other_shape)
+    return _judge_single(expected.lower(), actual, shape_names, "a shape", _other_shape, question=question)
 
 
 def judge_directions(expected: str, actual: str, question: str = "") -> Verdict:
@@ -236,8 +237,9 @@ def _judge_single(
     failure_of: Callable[[str, str], str],
     *,
     all_values: Find = lambda _: frozenset(),
+    question: str = "",
 ) -> Verdict:
-    reading = read_reply(actual, find)
+    reading = read_reply(actual, find, question)
     if problem := _unreadable(reading, what):
         return problem
     (answer,) = reading.values
@@ -385,7 +387,7 @@ def _counts_in(text: str) -> set[str]:
 
 
 def _counts_of_sentence(sentence: str) -> set[str]:
-    text = _NONE_OF.sub(" zero ", _MEASURE.sub(" ", sentence.rpartition("=")[2] or sentence))
+    text = _NONE_OF.sub(" zero ", _MEASURE.sub(" ", _concluded(sentence)))
     text = _PRONOUN.sub(" ", _NEGATED.sub(" ", text))
     text = _PART.sub(lambda match: match[1] if _numbers(match[1]) and _numbers(match[2]) else match[0], text)
     numbers = _numbers(text)
@@ -397,6 +399,12 @@ def _counts_of_sentence(sentence: str) -> set[str]:
         if _STATES.match(text) and not _LIMITS.search(text) and len(first) == 1 and "0" not in numbers:
             return first
     return numbers
+
+
+def _concluded(sentence: str) -> str:
+    """What follows "=" or ", so", if there is a number."""
+    conclusion = _CONCLUDING.split(sentence)[-1]
+    return conclusion if _numbers(conclusion) else sentence
 
 
 def _numbers(text: str) -> set[str]:

@@ -52,7 +52,7 @@ def _in_words(tokens: Sequence[str], position: int) -> tuple[int, int]:
     while position < len(tokens):
         word = tokens[position]
         follows = tokens[position + 1] if word == "and" and position + 1 < len(tokens) else ""
-        if follows in _VALUES and room == 100:
+        if follows in _VALUES and room >= 100:
             position += 1
         elif word in _SCALES and value and value < _SCALES[word]:
             value, room = value * _SCALES[word], 100 if word == "hundred" else 1_000

@@ -79,13 +79,15 @@ _UNSTATED = re.compile(
 _UNCERTAIN = re.compile(
     r"\b(?:might|could(?! (?:not|see|find))|may|maybe|perhaps|possibly|either|impossible|supposedly|would have"
     r"|(?:un|not )(?:sure|certain|clear)|(?:many|some|most)(?: people)? (?:think|believe|say|would)|claim(?:s|ed)?"
-    r"|often|mistaken\w*|misconception|vielleicht|könnte|peut-être|pourrait|quizás?|tal vez|podría)\b"
+    r"|often|(?:at first|initially|originally)(?!.{0,200}\bbut\b)|mistaken\w*|misconception"
+    r"|vielleicht|könnte|peut-être|pourrait|quizás?|tal vez|podría)\b"
     r"|可能|也许|かもしれ|おそらく",
     re.IGNORECASE,
 )
 _TAKES_BACK = re.compile(
     r"^\W{0,4}(?:no|but|however|although|or|rather|instead|alternatively|unless)\b"
-    r"|\b(?:wait|actually|sorry|correction|hmm|oops|mistake|second thought|re-?check\w*|reconsider\w*)\b",
+    r"|\b(?:correct(?:ed)? (?:answer|amount|value|number|result)"
+    r"|wait|actually|sorry|correction|hmm|oops|mistake|second thought|re-?check\w*|reconsider\w*)\b",
     re.IGNORECASE,
 )
 _TICKED, _CROSSED = re.compile(r"[✓✔✅☑]"), re.compile(r"[✗✘❌✕]")
@@ -102,7 +104,7 @@ _CONCLUDES = re.compile(r"\W{0,4}(?:so|therefore|thus|hence|in total|in conclusi
 _SENTENCE_END = re.compile(
     r"(?<!\bi\.e)(?<!\be\.g)(?<!\b[DM]r)(?<!\bMrs)(?<!approx)(?<!\bca)(?<!\bSt)[.!?;]{1,8}[*_`\"”’')\]]{0,6}(?:\s+|$)|\n+"
 )
-_QUESTION = re.compile(r"[^.!?\n]{0,300}\?")
+QUESTION = re.compile(r"[^.!?\n]{0,300}\?")
 _REMARK = re.compile(r"\((?!or\b)[^()]{0,500}\)")
 _LIST_NUMBER = re.compile(r"^[ \t]*\(?\d{1,3}[.)][ \t]+(?=\S)", re.MULTILINE)
 _BULLET = re.compile(r"^[ \t]*[-*•+][ \t]+(?=\S)", re.MULTILINE)
@@ -364,7 +366,7 @@ def _read_unmarked(body: str, find: Find, question: str) -> Reading:
         body = _LIST_NUMBER.sub("", body)
     if len(_BULLET.findall(body)) > 1:  # "- 5" alone is a number
         body = _BULLET.sub("", body)
-    body = _QUESTION.sub(" ", body)
+    body = QUESTION.sub(" ", body)
     prose = _read_sentences(unwrap(body), find, question)
     lines = [line for line in body.split("\n") if line.strip()]
     emphasized = [text for text in EMPHASIS.findall(body) if find(text)]
@@ -389,6 +391,8 @@ def _read_sentences(body: str, find: Find, question: str) -> Reading:
 
     A first sentence that has more words of the question is the answer, unless the last one concludes or corrects it.
     """
+    outside = _REMARK.sub(" ", body)
+    body = outside if find(outside) else body
     everywhere = frozenset(find(body))
     parts = sentences(body)
     if not parts:
@@ -407,7 +411,7 @@ def _read_sentences(body: str, find: Find, question: str) -> Reading:
     if len(opening) > 1:
         opening = _opening(first, find)
     # "2. The first is at (3, 4)" begins with its answer; "The first is small" only mentions something.
-    if len(opening) == 1 and any(find(word) for word in first.split(maxsplit=1)[:1]):
+    if len(opening) == 1 and "/" not in (word := first.split(maxsplit=1)[0]) and opening == find(word):
         agree = len(closing) != 1 or closing == opening or last == parts[0]
         return Reading(frozenset(opening if agree else opening | closing), parts[0], is_open=True)
     return Reading(frozenset(closing), last, is_open=True)

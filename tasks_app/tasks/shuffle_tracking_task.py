@@ -57,7 +57,7 @@ class ShuffleTrackingTask(Task):
         ]
 
     def judge(self, expected: str, actual: str) -> Verdict:
-        return judge_shape(expected, actual)
+        return judge_shape(expected, actual, self.question)
 
     def _line(self, shapes: Sequence[Shape]) -> tuple[int, list[Shape]]:
         """Return an axis and the line along it: the axis that keeps more shapes, either one if they keep as many."""
