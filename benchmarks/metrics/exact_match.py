@@ -91,7 +91,7 @@ class ExactMatch(DeterministicMetric):
         contradictory = extraction.how not in _ANNOUNCED and marked_answers(whole.text)
         if not contradictory and (
             any(equal(*layers(part), part.strip("*_ ")) for part in _parts_alone(body, item.input, references))
-            or any(_says(sentence, references, item.input) for sentence in _deciding_sentences(body))
+            or any(_says(sentence, references, item.input, match_case) for sentence in _deciding_sentences(body))
         ):
             return scored(True, "The answer gives the expected text.", extraction)
         answer = same_spacing(extraction.text[:comparable])
@@ -152,7 +152,7 @@ def _deciding_sentences(body: str) -> Iterator[str]:
         yield parts[0]
 
 
-def _says(sentence: str, references: Sequence[str], question: str) -> bool:
+def _says(sentence: str, references: Sequence[str], question: str, match_case: bool) -> bool:
     """Whether a sentence gives the expected text in the place of an answer.
 
     The place is the beginning, before a verb, or the end, after a copula. If the question names the text, or what it
@@ -164,7 +164,7 @@ def _says(sentence: str, references: Sequence[str], question: str) -> bool:
         return False
     asked = set(_stems(question)) - _SAYS_NOTHING
     for wanted in filter(None, map(same_spacing, references)):
-        place = text.lower().find(wanted.lower())
+        place = text.find(wanted) if match_case else text.lower().find(wanted.lower())
         if place < 0 or not _mentions(text, wanted):
             continue
         before, after = _NO_THEN.sub("", text[:place]), text[place + len(wanted) :]
@@ -180,7 +180,13 @@ def _says(sentence: str, references: Sequence[str], question: str) -> bool:
                 return True
         follows = _AFTER_ANSWER.match(after) or after[:1] == "," or set(_stems(after)[:1]) & asked or not _stems(after)
         opens = not set(_stems(before)) - _SAYS_NOTHING - (set() if is_named else asked)
-        if opens and follows and (said & asked or not new) and len(new) <= (0 if is_named else len(said & asked) // 2):
+        if (
+            opens
+            and follows
+            and said
+            and (said & asked or not new)
+            and len(new) <= (0 if is_named else len(said & asked) // 2)
+        ):
             return True
     return False
 

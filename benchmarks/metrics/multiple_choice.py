@@ -21,16 +21,12 @@ _NEGATED = re.compile(
     r"[^.,;:!?\n]*?(?=\bbut\b|[.,;:!?\n]|$)"
     r"|\b[A-Z]\)?(?: \w{1,20}){0,2} (?:is|are|was)(?: \w{1,20})?"
     r" (?:incorrect|wrong|false|not|out|excluded|eliminated|impossible|tempting)\b"
-    r"|\b[A-Z]\)? (?:can|may|might|must) be (?:excluded|eliminated|ruled out|discarded)\b"
     r"|\b(?:eliminat|exclud|discard|ruling|rule)\w*\b[^.;!?\n]*?(?=\bleaves\b|[.;!?\n]|$)"
     r"|\b[A-Z][):]{0,2} ?(?:no|wrong|incorrect|false)\b"
     # "A and C are capitals of other countries" is about both, and picks neither.
     r"|\b[A-Z](?:, [A-Z]){0,8},? and [A-Z] (?:are|were)\b(?! (?:both )?(?:right|correct|true|possible|valid))"
     r"[^.;!?\n]{0,200}",
     re.IGNORECASE,
-)
-_NAMED_LETTER = re.compile(
-    r"\b(?:option|choice|answer|letter|choose|pick|select|is)\b(?: is)?[:=]?\s?[(\[*\"]{0,3}([A-Z])(?=\W|$)"
 )
 _DECLARED = re.compile(
     r"(?:(?<=option )|(?<=choice )|(?<=answer )|\b)\(?([A-Z])\)? is (?:the )?(?!not\b)(?:\w+ )?(?:correct|right)\b",
@@ -108,7 +104,6 @@ def _picked_letters(text: str, choices: Sequence[str]) -> set[str]:
     text = _NEGATED.sub(" ", text)
     _, but, after = text.rpartition(" but ")
     text = after if but and _LETTER.search(after) else text
-    named = {match.group(1): match.end(1) for match in _NAMED_LETTER.finditer(text)}
     chosen = {match.group(1): match.end(1) for match in _CHOSEN.finditer(text)}
     alone = {
         match.group(1): match.end()
@@ -116,7 +111,7 @@ def _picked_letters(text: str, choices: Sequence[str]) -> set[str]:
         if not _ARTICLE_OR_PRONOUN.match(text, match.start())
     }
     lower_case = {match.group(1).upper(): match.end() for match in _LOWER_CASE_LETTER.finditer(text)}
-    picked = {letter: end for letter, end in (chosen or lower_case | alone | named).items() if letter in valid}
+    picked = {letter: end for letter, end in (chosen or lower_case | alone).items() if letter in valid}
     return set(picked).union(*(_letters_of_choice_at(text, end, choices) for end in picked.values()))
 
 

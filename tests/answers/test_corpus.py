@@ -16,7 +16,7 @@ MISREAD = {
     ("small_model", "existence_tracking"): (0, 2),
     ("small_model", "shuffle_tracking"): (2, 0),
     ("small_model", "exact_match"): (0, 1),
-    ("small_model", "numeric"): (3, 2),
+    ("small_model", "numeric"): (4, 1),
     ("small_model", "multiple_choice"): (2, 0),
     ("adversarial", "existence"): (3, 3),
     ("adversarial", "count"): (0, 7),
@@ -24,7 +24,7 @@ MISREAD = {
     ("adversarial", "shuffle_tracking"): (0, 1),
     ("adversarial", "phrase"): (1, 0),
     ("adversarial", "contains"): (1, 0),
-    ("adversarial", "numeric"): (1, 4),
+    ("adversarial", "numeric"): (0, 4),
     ("adversarial", "multiple_choice"): (0, 2),
     ("development", "existence"): (1, 2),
     ("development", "count"): (0, 1),
@@ -45,7 +45,7 @@ def test_no_more_replies_are_misread_than_recorded() -> None:
         assert counts[part, reader, "false negative"] <= false_negatives, (part, reader)
 
 
-@pytest.mark.parametrize(("part", "wrongly_right", "wrongly_wrong", "unreadable"), [("formerly_unseen", 1, 0, 0)])
+@pytest.mark.parametrize(("part", "wrongly_right", "wrongly_wrong", "unreadable"), [("formerly_unseen", 1, 0, 1)])
 def test_no_more_labeled_replies_are_scored_wrongly_than_recorded(
     part: str, wrongly_right: int, wrongly_wrong: int, unreadable: int
 ) -> None:
