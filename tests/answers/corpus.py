@@ -28,7 +28,7 @@ from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
 PARTS = ("plain", "small_model", "adversarial", "development")
 UNSEEN = "unseen"
-LABELED = ("formerly_unseen",)
+LABELED = ("formerly_unseen", UNSEEN)
 CHOICES = ("London", "Paris", "Rome", "New York")
 NO_ANSWER = "none"
 
