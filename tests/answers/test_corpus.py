@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.answers.corpus import LABELED, Row, corpus, labeled, labeled_reading, reading
+from tests.answers.corpus import LABELED, UNSEEN, Row, corpus, labeled, labeled_reading, reading
 
 MISREAD = {
     ("small_model", "existence"): (0, 1),
@@ -45,7 +45,9 @@ def test_no_more_replies_are_misread_than_recorded() -> None:
         assert counts[part, reader, "false negative"] <= false_negatives, (part, reader)
 
 
-@pytest.mark.parametrize(("part", "wrongly_right", "wrongly_wrong", "unreadable"), [("formerly_unseen", 1, 0, 1)])
+@pytest.mark.parametrize(
+    ("part", "wrongly_right", "wrongly_wrong", "unreadable"), [("formerly_unseen", 1, 0, 1), (UNSEEN, 1, 4, 8)]
+)
 def test_no_more_labeled_replies_are_scored_wrongly_than_recorded(
     part: str, wrongly_right: int, wrongly_wrong: int, unreadable: int
 ) -> None:

@@ -14,6 +14,7 @@ import argparse
 import sys
 from collections import Counter
 
+from benchmarks.statistics.intervals import mean_interval
 from tests.answers.corpus import LABELED, PARTS, UNSEEN, corpus, labeled, labeled_reading, reading
 
 
@@ -57,6 +58,10 @@ def print_labeled(part: str, *, show: bool) -> None:
     for group in dict.fromkeys(group for group, _ in counts if group != "all"):
         print(f"| {group} | " + " | ".join(str(counts[group, column]) for column in columns) + " |")
     print("| all | " + " | ".join(str(counts["all", column]) for column in columns) + " |")
+    for outcome, total in (("wrongly right", "n wrong"), ("wrongly wrong", "n right"), ("unreadable", "n right")):
+        k, n = counts["all", outcome], counts["all", total]
+        rate = mean_interval([1] * k + [0] * (n - k))
+        print(f"{outcome}: {k} of {n} ({k / n:.1%}, 95% interval {rate.low:.1%} to {rate.high:.1%})")
 
 
 if __name__ == "__main__":
