@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from benchmarks import codec
 from benchmarks.models import Run
 from benchmarks.summary import NO_NUMBERS, Breakdown, Summary, Threshold, Times, read_summary
+from tests.support.differences import lost
 
 SNAPSHOTS = Path(__file__).parents[2] / "tests" / "snapshots"
 GOLDEN = sorted(SNAPSHOTS.glob("runs/*/summary.json"))
@@ -36,18 +36,6 @@ def test_what_the_first_release_stored_is_read_without_loss(path: Path) -> None:
         "breakdown": Breakdown.read(stored["breakdown"]).stored(),
     }
     assert list(lost(stored, read)) == []
-
-
-def lost(before: Any, after: Any, where: str = "") -> Iterator[str]:
-    """The places at which a value of ``before`` is missing or another one in ``after``, which may have more."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        for name, value in before.items():
-            yield from lost(value, after.get(name, "missing"), f"{where}/{name}")
-    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for place, pair in enumerate(zip(before, after, strict=True)):
-            yield from lost(*pair, f"{where}/{place}")
-    elif before != after:
-        yield f"{where}: {before!r} is {after!r}"
 
 
 def test_a_summary_of_an_earlier_version_has_defaults_for_what_it_lacks() -> None:

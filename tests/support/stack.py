@@ -16,6 +16,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,23 @@ models:
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What the processes of a stack run: this clone, or a release in an environment of its own."""
+
+    folder: Path = ROOT
+    python: str = sys.executable
+    manage: tuple[str, ...] = (sys.executable, "manage.py")
+
+
 class Stack:
-    """Processes that share a state directory (or a database and a Redis) and reach the endpoint at ``url``."""
+    """Processes that share a state directory (or a database and a Redis) and reach the endpoint at ``url``.
+
+    Another ``code`` counts for what is started from then on.
+    """
 
     def __init__(self, state: Path, url: str, extra: Mapping[str, str]) -> None:
-        self.state = state
+        self.state, self.code = state, Code()
         (state / "datasets").mkdir()
         (state / "codeforge.yaml").write_text(CONFIG.format(url=url, state=state))
         self.environment = {
@@ -53,8 +66,10 @@ class Stack:
 
     def manage(self, *arguments: str) -> str:
         """Run a management command to its end and return what it printed."""
-        command = [sys.executable, "manage.py", *arguments]
-        done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)
+        command = [*self.code.manage, *arguments]
+        done = subprocess.run(
+            command, cwd=self.code.folder, env=self.environment, capture_output=True, text=True, check=False
+        )
         if done.returncode:
             raise RuntimeError(f"{' '.join(arguments)} failed:\n{done.stdout}\n{done.stderr}")
         return done.stdout
@@ -87,8 +102,12 @@ class Stack:
         request = urllib.request.Request(
             self.address + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=60) as response:
-            answer: dict[str, Any] = json.load(response)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as response:
+                answer: dict[str, Any] = json.load(response)
+        except urllib.error.HTTPError as error:
+            error.add_note(error.read().decode(errors="replace"))
+            raise
         return answer
 
     def get(self, path: str) -> dict[str, Any]:
@@ -112,12 +131,13 @@ class Stack:
                 process.wait(timeout=10)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+        self.processes.clear()
 
     def _start(self, *arguments: str, within: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         log = (self.state / "processes.log").open("ab")
-        command = [*within, sys.executable, *arguments]
+        command = [*within, self.code.python, *arguments]
         process = subprocess.Popen(
-            command, cwd=ROOT, env=self.environment, start_new_session=True, stdout=log, stderr=log
+            command, cwd=self.code.folder, env=self.environment, start_new_session=True, stdout=log, stderr=log
         )
         self.processes.append(process)
         return process
@@ -133,13 +153,20 @@ class Stack:
 
 
 @contextlib.contextmanager
-def installed(url: str, extra: Mapping[str, str] | None = None, *, migrated: bool = False) -> Iterator[Stack]:
-    """A migrated installation, whose database may be ``migrated`` already; every process started in it is stopped at
-    the end."""
+def installed(
+    url: str, extra: Mapping[str, str] | None = None, *, migrated: bool = False, code: Code | None = None
+) -> Iterator[Stack]:
+    """A migrated installation of this clone or other ``code``, whose database may be ``migrated`` already.
+
+    Every process started in it is stopped at the end.
+    """
     with tempfile.TemporaryDirectory(prefix="codeforge-stack-", ignore_cleanup_errors=True) as state:
         stack = Stack(Path(state), url, extra or {})
         try:
-            if "DATABASE_URL" not in stack.environment:
+            if code:
+                stack.code = code
+                stack.manage("migrate", "--verbosity", "0")
+            elif "DATABASE_URL" not in stack.environment:
                 (stack.state / DATABASE).write_bytes(_migrated_sqlite())
             elif not migrated:
                 stack.manage("migrate", "--verbosity", "0")

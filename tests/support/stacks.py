@@ -16,7 +16,7 @@ import redis
 
 from tests.loopback.hosting import fetch_stats, spawn
 from tests.support import services
-from tests.support.stack import Stack, installed
+from tests.support.stack import Code, Stack, installed
 
 EMBEDDED, SERVICES = "embedded", "postgres-redis"
 BOTH = (EMBEDDED, SERVICES)
@@ -74,21 +74,25 @@ class Site:
 
 @contextmanager
 def site(
-    kind: str, *endpoint: str, extra: Mapping[str, str] | None = None, served: str | None = None
+    kind: str,
+    *endpoint: str,
+    extra: Mapping[str, str] | None = None,
+    served: str | None = None,
+    code: Code | None = None,
 ) -> Iterator[Site]:
     """An installation of the kind ``embedded`` or ``postgres-redis``, with an endpoint of these options, or the one
-    that is ``served`` at this URL."""
+    that is ``served`` at this URL. With ``code``, it is an installation of that."""
     given = dict(extra or {})
     with nullcontext(served) if served else spawn(*endpoint) as url:
         if kind == EMBEDDED:
-            with installed(url, given) as stack, telling_the_log(stack):
+            with installed(url, given, code=code) as stack, telling_the_log(stack):
                 yield Site(stack, url)
             return
         broker = services.redis_url()
         redis.Redis.from_url(broker).flushdb()
         with (
-            services.postgres_database(like=_migrated_postgres()) as database,
-            installed(url, {"DATABASE_URL": database, "REDIS_URL": broker, **given}, migrated=True) as stack,
+            services.postgres_database(like="template1" if code else _migrated_postgres()) as database,
+            installed(url, {"DATABASE_URL": database, "REDIS_URL": broker, **given}, migrated=True, code=code) as stack,
             telling_the_log(stack),
         ):
             yield Site(stack, url)
