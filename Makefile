@@ -132,6 +132,10 @@ bench-scale: $(VENV)/installed-dev  ## Results per second with 1, 2 and 4 worker
 bench-pages: $(VENV)/installed-dev  ## Server time of every page with 1,000,000 results
 	$(BIN)/python -m tests.benches.bench_pages
 
+.PHONY: bench-migrations
+bench-migrations: $(VENV)/installed-dev  ## Migrations since the first release with 1,000,000 results, and waits of writers; needs PostgreSQL
+	$(BIN)/python -m tests.benches.bench_migrations
+
 .PHONY: bench-large
 bench-large: $(VENV)/installed-dev  ## Pages and a large run with 20,000,000 results; needs PostgreSQL, 30 GB and an hour
 	$(BIN)/python -m tests.benches.bench_large

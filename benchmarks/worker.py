@@ -1,7 +1,7 @@
 """What a Celery worker does besides the jobs that it is sent: report its presence and do periodic work.
 
-It sweeps, finds datasets, starts scheduled runs, delivers webhooks and prunes old texts. When it shuts down, it tells
-executors to hand over.
+It sweeps, finds datasets, starts scheduled runs, delivers webhooks, writes backups and prunes old texts. When it shuts
+down, it tells executors to hand over.
 """
 
 from __future__ import annotations
@@ -35,11 +35,13 @@ from benchmarks.services.datasets.files import sync_datasets
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.gates import check_scheduled, series_of
 from benchmarks.services.operations.retention import prune_texts
+from benchmarks.services.operations.scheduled_backups import back_up_if_due
 from benchmarks.services.schedules import start_due, store_score_drops
 
 logger = logging.getLogger(__name__)
 
 PRUNE_SECONDS = 3_600.0
+BACKUP_SECONDS = 60.0
 DELIVERY_SECONDS = 2.0
 ANALYZE_SECONDS = 5.0
 WATCH_SECONDS = 2.0
@@ -64,6 +66,18 @@ def prune_old_texts() -> None:
         return
     if pruned.runs:
         logger.info("pruned the texts of %s results in %s runs", pruned.results, pruned.runs)
+
+
+def back_up() -> None:
+    """Write a backup if one is due by ``backups`` of ``codeforge.yaml``."""
+    asked = settings.CODEFORGE.backups
+    if not asked.folder:
+        return
+    every = timedelta(hours=asked.every_hours)
+    try:
+        back_up_if_due(settings.BASE_DIR / asked.folder, every, asked.keep, encrypt=asked.encrypt)
+    except NotPossible as refusal:
+        logger.error("no backup was written: %s", refusal.message)
 
 
 def follow_schedules() -> None:
@@ -156,6 +170,7 @@ class EngineStep(bootsteps.StartStopStep):
             PeriodicThread([(sweep, settings.SWEEP_SECONDS), (find_datasets, settings.FIND_DATASETS_SECONDS)]),
             PeriodicThread([(follow_schedules, settings.SWEEP_SECONDS)]),
             PeriodicThread([(send_due, DELIVERY_SECONDS)]),
+            PeriodicThread([(back_up, BACKUP_SECONDS)]),
             PeriodicThread([(analyze_changed_tables, ANALYZE_SECONDS), (prune_old_texts, PRUNE_SECONDS)]),
         ]
         if connection.vendor == "sqlite":

@@ -273,6 +273,19 @@ class RetentionConfig(Section):
     """Days after a run's end until its texts are deleted"""
 
 
+class BackupsConfig(Section):
+    """Backups that workers write; without a folder they write none."""
+
+    folder: str = ""
+    """Directory into which workers write backups, relative to the project like `benchmark.datasets_dir`; empty: none"""
+    every_hours: Annotated[float, Field(gt=0, le=8_760)] = 24.0
+    """Hours from one backup to the next"""
+    keep: Annotated[int, Field(ge=1, le=10_000)] = 7
+    """How many backups stay; older ones are deleted"""
+    encrypt: bool = False
+    """Whether they are encrypted, with the key of `CODEFORGE_BACKUP_KEY` or `CODEFORGE_BACKUP_KEY_FILE`"""
+
+
 class OutboundConfig(Section):
     """Where requests may go to addresses that were entered on a page; those of this file are not checked."""
 
@@ -287,6 +300,7 @@ class Config(Section):
     benchmark: BenchmarkConfig = BenchmarkConfig()
     judge: JudgeConfig = JudgeConfig()
     retention: RetentionConfig = RetentionConfig()
+    backups: BackupsConfig = BackupsConfig()
     providers: dict[str, ProviderConfig] = Field(default_factory=dict)
     models: dict[ModelName, ModelConfig] = Field(default_factory=dict)
     model_families: dict[str, ModelFamily] = Field(default_factory=dict)

@@ -210,6 +210,8 @@ DATABASES = {"default": database(DATABASE_URL)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = os.environ.get("REDIS_URL", "")
+BACKUP_KEY = os.environ.get("CODEFORGE_BACKUP_KEY", "")
+BACKUP_KEY_FILE = os.environ.get("CODEFORGE_BACKUP_KEY_FILE", "")
 HUB_ENDPOINT = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
 HUB_TOKEN = os.environ.get("HF_TOKEN", "")
 CACHES = {

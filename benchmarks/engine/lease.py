@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from benchmarks.engine import processes
@@ -124,6 +125,25 @@ def exclusive(subject: str) -> Iterator[Lease | None]:
         return
     with held(lease):
         yield lease
+
+
+@contextmanager
+def kept_alive(lease: Lease) -> Iterator[None]:
+    """Renew the lease from a thread of its own during the block, whose work leaves no place for that."""
+    ended = threading.Event()
+
+    def renew() -> None:
+        while not ended.wait(HEARTBEAT_SECONDS):
+            try_db(partial(heartbeat, lease), f"lease on {lease.subject}")
+        connection.close()
+
+    thread = threading.Thread(target=renew, name=f"lease on {lease.subject}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def release_expired(give_back: GiveBack | None = None) -> int:

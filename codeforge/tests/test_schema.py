@@ -18,7 +18,7 @@ from django.test import Client
 
 from benchmarks import __version__
 from benchmarks.presentation.numbers import plural
-from benchmarks.services.operations import schema
+from benchmarks.services.operations import schema, upgrades
 from benchmarks.services.operations.schema import schema_problem
 
 pytestmark = pytest.mark.django_db
@@ -78,6 +78,32 @@ def test_a_database_of_a_later_version_is_refused() -> None:
     assert "A later version has changed the database (benchmarks.9999_from_the_future)" in schema_problem()
     with pytest.raises(CommandError, match="later version"):
         call_command("migrate", verbosity=0)
+
+
+@pytest.mark.parametrize("target", ["0001", "zero", "0007_seed_per_repeat"])
+def test_migrations_are_not_undone(target: str) -> None:
+    with pytest.raises(CommandError, match=r"would be undone, and what they have stored .* restore a backup"):
+        call_command("migrate", "benchmarks", target, verbosity=0)
+    assert schema.migrations_problem() == ""
+
+
+def test_a_dry_run_lists_migrations_with_their_time_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = StringIO()
+    call_command("migrate", "--dry-run", stdout=out)
+    assert "All migrations are applied." in out.getvalue()
+    MigrationRecorder.Migration.objects.filter(app="benchmarks", name__in=["0021_entered_systems"]).delete()
+    monkeypatch.setattr(upgrades, "SECONDS", {"0021_entered_systems": (3.0, 0.5)})
+    monkeypatch.setattr(upgrades, "stored_results", lambda connection: upgrades.MEASURED_RESULTS // 2)
+    out = StringIO()
+    call_command("migrate", "--dry-run", stdout=out)
+    assert re.search(r"benchmarks\.0021_entered_systems +1\.5 s\n", out.getvalue())
+    assert "Nothing was changed" in out.getvalue()
+    assert not MigrationRecorder.Migration.objects.filter(name="0021_entered_systems").exists()
+
+
+def test_each_time_is_of_a_migration() -> None:
+    names = {name for app, name in MigrationLoader(connection).graph.nodes if app == "benchmarks"}
+    assert set(upgrades.SECONDS) <= names
 
 
 @pytest.mark.usefixtures("other_schema")

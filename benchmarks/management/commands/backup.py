@@ -18,10 +18,12 @@ class Command(ServiceCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         text = "for example codeforge-2026-01-31.zip; an existing file is replaced"
         parser.add_argument("file", type=Path, metavar="FILE", help=text)
+        text = "encrypt it with the key of CODEFORGE_BACKUP_KEY or CODEFORGE_BACKUP_KEY_FILE"
+        parser.add_argument("--encrypt", action="store_true", help=text)
         parser.add_argument(*JSON[0], **JSON[1])
 
-    def handle(self, *args: Any, file: Path, as_json: bool, **options: Any) -> None:
-        manifest = write_backup(file)
+    def handle(self, *args: Any, file: Path, encrypt: bool, as_json: bool, **options: Any) -> None:
+        manifest = write_backup(file, encrypt=encrypt)
         rows = sum(table.rows for table in manifest.tables)
         size = file.stat().st_size
         text = f"Wrote {file}: {rows:,} rows of {len(manifest.tables)} tables, {size / 1e6:,.1f} MB."

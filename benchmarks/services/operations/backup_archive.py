@@ -12,15 +12,18 @@ import hashlib
 import json
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time
 from decimal import Decimal
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
+
+from benchmarks.services.operations.sealed_files import SealedReader, WrongKey, is_sealed
 
 FORMAT = "codeforge-backup"
 FORMAT_VERSION = 1
@@ -63,11 +66,16 @@ def write_table(file: zipfile.ZipFile, name: str, columns: Sequence[str], rows: 
     digest, count = hashlib.sha256(), 0
     with file.open(_member(name), "w", force_zip64=True) as member:
         for row in rows:
-            line = json.dumps(row, separators=(",", ":"), default=_json_value).encode() + b"\n"
+            line = line_of(row)
             digest.update(line)
             member.write(line)
             count += 1
     return TableEntry(name=name, columns=tuple(columns), rows=count, sha256=digest.hexdigest())
+
+
+def line_of(row: Sequence[Any]) -> bytes:
+    """The line of a row of stored values."""
+    return json.dumps(row, separators=(",", ":"), default=_json_value).encode() + b"\n"
 
 
 def _json_value(value: Any) -> str:
@@ -96,11 +104,16 @@ class BackupReader:
 
     @classmethod
     @contextmanager
-    def open(cls, path: Path) -> Iterator[Self]:
-        """Open the file. Raises ``DamagedBackup``, and ``OSError`` if it does not exist or cannot be read."""
+    def open(cls, path: Path, key: Callable[[], str] = str) -> Iterator[Self]:
+        """Open the file. Raises ``DamagedBackup``, and ``OSError`` if it does not exist or cannot be read.
+
+        ``key`` is called if the file is encrypted; it returns the key or raises. By default there is none.
+        """
         with path.open("rb") as raw:
             try:
-                file = zipfile.ZipFile(raw)
+                file = zipfile.ZipFile(BufferedReader(SealedReader(raw, key())) if is_sealed(raw) else raw)
+            except WrongKey:
+                raise DamagedBackup("It was encrypted with another key, or its end is missing.") from None
             except _UNREADABLE as error:
                 raise DamagedBackup(f"The file is not a backup, or its end is missing ({error}).") from None
             with file:
@@ -138,7 +151,7 @@ class BackupReader:
                     if not line.endswith(b"\n"):
                         raise DamagedBackup(f"Table {table} has a row without an end.")
                     yield line
-        except _UNREADABLE as error:
+        except (*_UNREADABLE, WrongKey) as error:
             raise DamagedBackup(f"Table {table} cannot be read ({error}).") from None
 
 
@@ -152,7 +165,7 @@ def _read_manifest(file: zipfile.ZipFile) -> Manifest:
             content = json.loads(member.read(MAX_MANIFEST_BYTES))
     except KeyError:
         raise DamagedBackup(f"The file is not a backup: it does not contain {MANIFEST}.") from None
-    except (*_UNREADABLE, RecursionError) as error:
+    except (*_UNREADABLE, WrongKey, RecursionError) as error:
         raise DamagedBackup(f"{MANIFEST} cannot be read ({error}).") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DamagedBackup(f"The file is not a backup: the format in {MANIFEST} is not {FORMAT}.")

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
 from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
@@ -42,9 +44,11 @@ from benchmarks.services.operations.backup_archive import (
     write_table,
 )
 from benchmarks.services.operations.code_version import code_version
+from benchmarks.services.operations.sealed_files import SealedWriter
 
 BATCH_ROWS = 500
 BATCH_BYTES = 4 * 2**20
+MIN_KEY_CHARS = 16
 
 EXCLUDED_APPS = frozenset({"sessions", "axes"})
 EMPTIED: tuple[type[Model], ...] = (Worker, Session)
@@ -61,19 +65,26 @@ class Restored:
     live_runs: int
 
 
-def write_backup(path: Path, *, using: str = DEFAULT_DB_ALIAS) -> Manifest:
+def write_backup(path: Path, *, encrypt: bool = False, using: str = DEFAULT_DB_ALIAS) -> Manifest:
     """Write a consistent snapshot of all tables to one file, while others continue to read and write.
 
-    A file at ``path`` is replaced when the new one is complete. Raises ``NotPossible`` if it cannot be written.
+    A file at ``path`` is replaced when the new one is complete. Raises ``NotPossible`` if it cannot be written, or
+    should be encrypted and there is no key.
     """
     connection = connections[using]
+    key = backup_key() if encrypt else None
     # In the same folder, so that the replacement is atomic: a failed backup leaves the previous one as it was.
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         unfinished.touch(mode=0o600)  # before the first byte: it contains everything the database does
-        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as file, snapshot(connection):
+        with (
+            unfinished.open("wb") as raw,
+            SealedWriter(raw, key) if key else nullcontext(raw) as written,
+            zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as file,
+            snapshot(connection),
+        ):
             tables = [
-                write_table(file, model._meta.db_table, _columns(model), _stored_rows(model, using))
+                write_table(file, model._meta.db_table, _columns(model), stored_rows(model, using))
                 for model in backed_up_models()
             ]
             manifest = Manifest(
@@ -99,7 +110,7 @@ def restore_backup(path: Path, *, replace: bool = False, using: str = DEFAULT_DB
     is not given, or if workers are active on it.
     """
     try:
-        with BackupReader.open(path) as backup:
+        with BackupReader.open(path, backup_key) as backup:
             _check_schema(backup.manifest, connections[using])
             _check_target(replace, using)
             # The whole file is checked before the transaction, which locks the tables for as long as it takes.
@@ -114,6 +125,24 @@ def restore_backup(path: Path, *, replace: bool = False, using: str = DEFAULT_DB
         raise NotPossible(f"{path}: {damage} Nothing was changed.") from None
     except OSError as error:
         raise NotPossible(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def backup_key() -> str:
+    """The key that encrypts backups, from the environment or a file that it names. Raises ``NotPossible``."""
+    key, file = settings.BACKUP_KEY, settings.BACKUP_KEY_FILE
+    if file:
+        try:
+            key = Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            raise NotPossible(f"The key of backups cannot be read ({error}). Set CODEFORGE_BACKUP_KEY_FILE.") from None
+    if not key:
+        raise NotPossible("Encrypted backups need a key. Set CODEFORGE_BACKUP_KEY or CODEFORGE_BACKUP_KEY_FILE.")
+    if len(key) < MIN_KEY_CHARS:
+        raise NotPossible(
+            f"The key of backups has {len(key)} characters, but needs at least {MIN_KEY_CHARS}. To make one, run "
+            "`openssl rand -hex 32`."
+        )
+    return str(key)
 
 
 def backed_up_models() -> list[type[Model]]:
@@ -135,7 +164,8 @@ def _columns(model: type[Model]) -> list[str]:
     return [str(field.column) for field in _fields(model)]
 
 
-def _stored_rows(model: type[Model], using: str) -> Iterator[Sequence[Any]]:
+def stored_rows(model: type[Model], using: str) -> Generator[Sequence[Any], None, None]:
+    """The values of each row, in the order of a backup."""
     names = [field.attname for field in _fields(model)]
     rows = model._base_manager.using(using).order_by("pk").values_list(*names)
     return rows.iterator(chunk_size=BATCH_ROWS)

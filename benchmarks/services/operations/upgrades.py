@@ -27,7 +27,7 @@ SECONDS = {
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A migration that ``migrate`` would apply; ``seconds`` are expected with the results that are stored, or unknown."""
+    """A migration that ``migrate`` would apply; ``seconds`` are expected with the stored results, or unknown."""
 
     name: str
     seconds: float | None

@@ -182,7 +182,7 @@ def test_a_damaged_file_is_found_before_anything_is_written(
 def test_rows_that_the_database_refuses_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that are whole, with correct hashes, and have rows that the constraints of the tables forbid."""
     fill()
-    stored_rows = backups._stored_rows
+    original = backups.stored_rows
     names = [field.name for field in Run._meta.concrete_fields]
 
     def replaced(row: list[Any], name: str) -> list[Any]:
@@ -196,10 +196,10 @@ def test_rows_that_the_database_refuses_change_nothing(tmp_path: Path, monkeypat
     for table, change, _ in changes:
 
         def changed(model: Any, using: str, table: str = table, change: Any = change) -> Iterator[list[Any]]:
-            rows = stored_rows(model, using)
+            rows = original(model, using)
             return map(change, rows) if model._meta.db_table == table else rows
 
-        monkeypatch.setattr(backups, "_stored_rows", changed)
+        monkeypatch.setattr(backups, "stored_rows", changed)
         write_backup(tmp_path / f"{table}.zip")
     for kind in ("sqlite", "postgresql"):
         with empty_database(kind, tmp_path) as alias:
@@ -215,7 +215,7 @@ def test_changes_during_a_backup_are_not_in_it_and_do_not_wait(
 ) -> None:
     fill()
     before = stored("default")
-    stored_rows = backups._stored_rows
+    stored_rows = backups.stored_rows
     written = threading.Event()
 
     def write() -> None:
@@ -231,7 +231,7 @@ def test_changes_during_a_backup_are_not_in_it_and_do_not_wait(
             writer.join(20)
         return stored_rows(model, using)
 
-    monkeypatch.setattr(backups, "_stored_rows", reading)
+    monkeypatch.setattr(backups, "stored_rows", reading)
     write_backup(tmp_path / "a.zip")
     assert written.is_set()
     restore_backup(tmp_path / "a.zip", using=other)
@@ -261,7 +261,7 @@ def test_a_failed_backup_leaves_the_previous_one(tmp_path: Path, monkeypatch: py
     def fails(*args: Any) -> Iterator[Any]:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(backups, "_stored_rows", fails)
+    monkeypatch.setattr(backups, "stored_rows", fails)
     with pytest.raises(NotPossible, match="No space left on device"):
         write_backup(path)
     assert path.read_bytes() == before

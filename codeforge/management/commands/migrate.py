@@ -25,7 +25,7 @@ from benchmarks.services.operations.upgrades import (
     stored_results,
 )
 
-BREATH_SECONDS = 0.15
+BREATH_SECONDS = 0.25
 """Writers of SQLite look every 100 ms whether its lock is free. Without a break, they would wait for the end."""
 
 
