@@ -92,8 +92,8 @@ requirements: $(VENV)/installed-dev  ## Compile and pin the requirements
 	@$(COMPILE) --excludes requirements-excluded.txt -c requirements.txt -o requirements-slim.txt requirements.in
 	@$(COMPILE) --no-deps -o requirements-text.txt requirements-text.in
 
-audit: $(VENV)/installed-dev  ## Look for known vulnerabilities in the pinned requirements; needs pypi.org
-	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r requirements.txt
+audit: $(VENV)/installed-dev  ## Look for known vulnerabilities in the pinned requirements, offline, in a snapshot of advisories
+	@$(BIN)/python -m tests.advisories
 
 PYTHONS := 3.11 3.12 3.13 3.14
 PLATFORMS := x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu aarch64-apple-darwin

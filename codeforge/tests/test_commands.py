@@ -136,6 +136,7 @@ doctor
 benchmark delete {wrong}
 prune --older-than 90d
 backup {folder}/backup.zip
+restore {folder}/backup.zip --rehearse
 restore {folder}/backup.zip --replace
 """
 EXPERIMENT = """

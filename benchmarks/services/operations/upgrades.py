@@ -20,7 +20,27 @@ NO_WAY_BACK = (
     "version, restore a backup that it has written into an empty database."
 )
 SECONDS = {
-    "0002_scorers_that_said_nothing": (0.1, 0.1),
+    "0002_scorers_that_said_nothing": (0.05, 0.04),
+    "0003_headline": (0.89, 0.73),
+    "0004_how_runs_ask": (1.08, 1.33),
+    "0005_results_add_up": (0.83, 1.05),
+    "0006_results_add_up_constraint": (0.2, 0.22),
+    "0007_seed_per_repeat": (0.63, 0.41),
+    "0008_task_fields_without_columns": (0.3, 0.1),
+    "0009_run_kind": (0.43, 0.44),
+    "0010_model_price": (0.67, 0.29),
+    "0011_addresses_and_fingerprints": (0.27, 0.45),
+    "0012_share_links": (0.79, 1.67),
+    "0013_saved_views": (0.1, 0.48),
+    "0014_retrieved": (0.01, 0.06),
+    "0015_links_to_overall_leaderboards": (0.09, 0.09),
+    "0016_internal_error": (0.01, 0.09),
+    "0017_reported_numbers": (0.12, 0.12),
+    "0018_reference_run": (0.07, 0.12),
+    "0019_gate_series": (0.9, 0.58),
+    "0020_steps": (0.2, 0.14),
+    "0021_entered_systems": (0.95, 0.15),
+    "0022_clusters": (0.19, 0.19),
 }
 """How long a migration took SQLite and PostgreSQL with that many results: ``make bench-migrations`` measures it."""
 
