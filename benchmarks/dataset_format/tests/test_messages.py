@@ -58,6 +58,9 @@ def test_a_conversation_is_a_task_and_survives_writing() -> None:
     assert PNG_URL not in text
 
 
+SVG = base64.b64encode(b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>').decode()
+
+
 def test_every_fault_of_a_conversation_is_at_its_place() -> None:
     def user(content: Any) -> list[Any]:
         return [{"role": "user", "content": content}]
@@ -90,6 +93,12 @@ def test_every_fault_of_a_conversation_is_at_its_place() -> None:
         (user([{"image": "../secret.png"}]), "[0].content[0].image", "not found"),
         (user([{"image": "data:text/html;base64,QUJD"}]), "[0].content[0].image", "is not a data: URL of an image"),
         (user([{"image": "data:image/png;base64,QUJD"}]), "[0].content[0].image", "is not a data: URL of an image"),
+        (
+            user([{"image": "data:image/svg+xml;base64," + SVG}]),
+            "[0].content[0].image",
+            "is not a data: URL of an image",
+        ),
+        (user([{"image": "data:image/png;base64," + SVG}]), "[0].content[0].image", "with its real type"),
         (user([{"image": "data:image/png;base64,A"}]), "[0].content[0].image", "is not a data: URL of an image"),
         (user([{"image": "data:image/png;base64," + "A" * 2_700_000}]), "[0].content[0].image", "more than 2,000,000"),
         ([{"role": "assistant", "content": [{"image": PNG_URL}]}, USER], "[0].content[0].image", "not in a message of"),
@@ -144,8 +153,17 @@ def test_only_images_inside_the_folder_are_read(tmp_path: Path) -> None:
     (tmp_path / "outside.png").write_bytes(PNG)
     (root / "link.png").symlink_to(tmp_path / "outside.png")
     (root / "text.png").write_text("no image")
+    (root / "drawing.png").write_bytes(base64.b64decode(SVG))
     (root / "large.png").write_bytes(PNG + b"\0" * limits.MAX_IMAGE_BYTES)
-    for name in ("../outside.png", "link.png", "text.png", "large.png", "missing.png", str(tmp_path / "outside.png")):
+    for name in (
+        "../outside.png",
+        "link.png",
+        "text.png",
+        "drawing.png",
+        "large.png",
+        "missing.png",
+        str(tmp_path / "outside.png"),
+    ):
         (root / "demo.yaml").write_text(DEMO % json.dumps(name))
         (problem,) = read_dataset_file(root / "demo.yaml", root).problems
         assert (problem.line, problem.path) == (8, "tasks[0].messages[0].content[1].image"), name

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.dataset_format import limits
 from benchmarks.dataset_format.fields import CLUSTER_NAME
 from benchmarks.exports import parquet_file
 from benchmarks.imports.pictures import Pictures
@@ -177,10 +178,15 @@ def test_pictures_stand_after_choices_and_in_conversations() -> None:
     assert list(made.messages)[1]["content"] == [{"text": "What?"}, {"image": URL}]
 
 
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+
+
 def test_a_picture_that_cannot_be_read_is_an_error_of_its_row(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "secret.png").write_bytes(PNG)
     (tmp_path / "t/text.png").write_bytes(b"no picture")
+    (tmp_path / "t/drawing.svg").write_bytes(SVG)
+    (tmp_path / "t/large.png").write_bytes(PNG + b"\0" * limits.MAX_IMAGE_BYTES)
     (tmp_path / "t/link.png").symlink_to(tmp_path / "secret.png")
     for cell, told in (
         ("gone.png", "cannot be read (No such file or directory)"),
@@ -188,6 +194,9 @@ def test_a_picture_that_cannot_be_read_is_an_error_of_its_row(tmp_path: Path) ->
         ("link.png", "is outside the folder of the table"),
         (str(tmp_path / "secret.png"), "is outside the folder of the table"),
         ("text.png", "is not a picture in PNG, JPEG, GIF or WebP"),
+        ("drawing.svg", "is not a picture in PNG, JPEG, GIF or WebP"),
+        ("data:image/svg+xml;base64," + base64.b64encode(SVG).decode(), "is not a data: URL of an image"),
+        ("large.png", "has more than 2,000,000 bytes: make it smaller"),
         ("a\0.png", "cannot be read"),
         ("data:image/png;base64,AAAA", "is not a data: URL of an image"),
     ):

@@ -168,7 +168,7 @@ def stored_rows(model: type[Model], using: str) -> Generator[Sequence[Any], None
     """The values of each row, in the order of a backup."""
     names = [field.attname for field in _fields(model)]
     rows = model._base_manager.using(using).order_by("pk").values_list(*names)
-    return rows.iterator(chunk_size=BATCH_ROWS)
+    yield from rows.iterator(chunk_size=BATCH_ROWS)
 
 
 def _migrations(connection: BaseDatabaseWrapper) -> tuple[str, ...]:

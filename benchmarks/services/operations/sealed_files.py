@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import io
 import os
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-    from typing_extensions import Buffer
 
 MAGIC = b"codeforge-sealed-1\n"
 SALT_BYTES = 16
@@ -40,7 +39,7 @@ class SealedWriter(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
-    def write(self, data: Buffer) -> int:
+    def write(self, data: Any) -> int:
         self._rest += memoryview(data)
         # The last chunk is only known at the end, so a full one waits for what follows.
         while len(self._rest) > CHUNK:
@@ -81,7 +80,7 @@ class SealedReader(io.RawIOBase):
         self._position = max(offset + (0, self._position, self._size)[whence], 0)
         return self._position
 
-    def readinto(self, buffer: Buffer) -> int:
+    def readinto(self, buffer: Any) -> int:
         number, begin = divmod(self._position, CHUNK)
         if self._position >= self._size:
             return 0
