@@ -157,7 +157,7 @@ def listed(place: Site, path: str) -> Iterator[Any]:
 
 
 def numbers(place: Site) -> dict[str, Any]:
-    """What the API serves, but for leaderboards: which runs stand together there is a rule of the version."""
+    """What the API serves, but for leaderboards and analyses, whose runs are chosen by rules of the version."""
     read: dict[str, Any] = {}
     for path in ("/runs", "/datasets", "/experiments", "/preferences", "/calibrations", "/canvas-sets"):
         read[path] = list(listed(place, path))
@@ -168,7 +168,7 @@ def numbers(place: Site) -> dict[str, Any]:
         read[f"/runs/{run}/results"] = list(listed(place, f"/runs/{run}/results"))
     for slug in slugs(place):
         read[f"/datasets/{slug}/tasks"] = list(listed(place, f"/datasets/{slug}/tasks"))
-    for path in ("/experiments/1", "/datasets/sums/analysis", f"/compare?runs={runs[-1]},{runs[-2]}"):
+    for path in ("/experiments/1", f"/compare?runs={runs[-1]},{runs[-2]}"):
         read[path] = place.stack.get(API + path)
     read = json.loads(json.dumps(read).replace(place.stack.address, ""))  # its port is another after the upgrade
     return read
