@@ -122,6 +122,8 @@ class Item:
     """The task's own rubric, with the dataset's in place of a name."""
     pictures: Sequence[str] = ()
     """URLs of the images that the model was shown, mostly ``data:``; only if a rubric shows them to the judge."""
+    steps: str | None = None
+    """What the agent did, as text; only if a rubric shows it to the judge."""
     other_output: str = ""
     """The second of two answers between which a judge chooses; the first is ``actual_output``."""
     reverse_criteria: bool = False

@@ -20,10 +20,11 @@ from benchmarks.metrics.judge_responses import JudgeResponseError
 from benchmarks.metrics.judges import JUDGING_TIMEOUT_S, JudgeSession, as_data, judge_failure, shown_answer
 from benchmarks.metrics.task_parts import RubricValues
 from benchmarks.providers.base import ProviderError
+from benchmarks.providers.steps import MAX_TOLD
 
 PREFIX = "rubric:"
 Scale = Literal["0 to 1", "1 to 5", "pass or fail"]
-Sight = Literal["input", "context", "expected", "tools", "picture"]
+Sight = Literal["input", "context", "expected", "tools", "steps", "picture"]
 SCALES: tuple[str, ...] = get_args(Scale)
 SIGHTS: tuple[str, ...] = get_args(Sight)
 ENDS = {"0 to 1": (0.0, 1.0), "1 to 5": (1.0, 5.0)}
@@ -146,6 +147,7 @@ class Rubric:
             "context": lambda: [as_data("PASSAGE", passage) for passage in item.passages],
             "expected": lambda: [as_data("REFERENCE", item.reference)],
             "tools": lambda: [as_data("TOOL CALLS", _calls(item))],
+            "steps": lambda: [as_data("STEPS", item.steps or "(none)")],
             "picture": lambda: ["The attached images belong to the task."] if item.pictures else [],
         }
         for sight in SIGHTS:
@@ -189,7 +191,10 @@ class _JudgedByRubric(JudgedMetric):
         rubric = self.rubric_of(item)
         if rubric is None:
             return 0
-        return rubric.size + (len(_calls(item).encode()) if "tools" in rubric.sees else 0)
+        calls = len(_calls(item).encode()) if "tools" in rubric.sees else 0
+        # Before the answer, it is not known what the steps will be.
+        steps = len(item.steps.encode()) if item.steps else MAX_TOLD
+        return rubric.size + calls + (steps if "steps" in rubric.sees else 0)
 
     def pictures_shown(self, item: Item) -> int:
         rubric = self.rubric_of(item)

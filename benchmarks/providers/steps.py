@@ -23,6 +23,12 @@ MOST_STEPS = 20_000
 MOST_IMPORTED = 1_000_000
 MAX_CHARACTERS = 1_000_000
 """Of one text or JSON value of a step; the rest is left out, and the step says how much."""
+TOLD = 40
+"""Steps at the beginning, and as many at the end, that a judge is told…"""
+_TOLD_CHARACTERS = 400
+"""…and the characters of each."""
+MAX_TOLD = 2 * TOLD * (_TOLD_CHARACTERS + 1) + 40
+"""Characters of what a judge is told at most."""
 MAX_NAME = 200
 MAX_DEPTH = 100
 LARGEST_COUNT = 2**31 - 1
@@ -130,6 +136,27 @@ def of_messages(messages: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
                 arguments=parsed(function.get("arguments")),
                 result=None if returned is None else parsed(plain_text(returned.get("content"))),
             )
+
+
+def told(first: Sequence[Step], last: Sequence[Step], total: int) -> str:
+    """What happened, a line a step, for a judge: the ``first`` and the ``last`` of ``total`` steps, each shortened."""
+    left_out = total - len(first) - len(last)
+    lines = [_line(number, step) for number, step in enumerate(first, 1)]
+    lines += [f"({left_out:,} steps left out)"] if left_out else []
+    return "\n".join(lines + [_line(number, step) for number, step in enumerate(last, total - len(last) + 1)])
+
+
+def _line(number: int, step: Step) -> str:
+    kind = step.kind if step.kind == step.name or not step.name else f"{step.kind} {step.name}"
+    given = [step.text] if step.text else []
+    given += [] if step.arguments is None else [_told(step.arguments)]
+    given += [] if step.result is None else [f"returned {_told(step.result)}"]
+    given += [f"failed: {step.error}"] if step.error else []
+    return shortened(f"{number}. {kind}: {'; '.join(given)}".replace("\n", " "), _TOLD_CHARACTERS)
+
+
+def _told(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def plain_text(content: Any) -> str:

@@ -95,7 +95,7 @@ class PromptBuilder:
         """The task as metrics see it, without an answer."""
         world = merged_world(self.version.world, task.world)
         rubric = resolved_rubric(task.rubric, self.version.rubrics)
-        shows_pictures = any("picture" in each.get("sees", ()) for each in (rubric, *self.run.rubrics.values()))
+        shown = {sight for each in (rubric, *self.run.rubrics.values()) for sight in each.get("sees", ())}
         return Item(
             input=task.input,
             actual_output="",
@@ -103,7 +103,8 @@ class PromptBuilder:
             tools_offered=bool(self._tools(task)),
             world=world_spec(world, self._tools(task)) if world else None,
             rubric=rubric,
-            pictures=_pictures(self.prompt(task)) if shows_pictures else (),
+            pictures=_pictures(self.prompt(task)) if "picture" in shown else (),
+            steps="" if "steps" in shown else None,
             other_output=(task.known_answer or {}).get("other", ""),
             group=task.group,
             turns=_turns(task),

@@ -33,10 +33,11 @@ from benchmarks.metrics.preference import Preference
 from benchmarks.metrics.registered_metrics import metrics_with
 from benchmarks.metrics.rubrics import fails_at, rubric_metric
 from benchmarks.metrics.task_parts import RubricValues
-from benchmarks.models import Outcome, Result, ResultState, Run
+from benchmarks.models import Outcome, Result, ResultState, Run, StoredStep
 from benchmarks.models import Score as StoredScore
 from benchmarks.presentation.labels import task_key
 from benchmarks.providers.base import ProviderError, ToolCall
+from benchmarks.providers.steps import TOLD, of_messages, step_of, told
 from benchmarks.sandbox.sandbox import Sandbox
 
 logger = logging.getLogger(__name__)
@@ -274,14 +275,31 @@ def not_applicable_to(metric: Metric, item: Item) -> Score:
 
 
 def _answered(answer: Answer) -> Item:
+    item = answer.question.item
     return replace(
-        _with_text(answer.question.item, answer.messages, answer.text),
+        _with_text(item, answer.messages, answer.text),
+        steps=None if item.steps is None else _told(answer),
         declined=finish_fault(answer.finish_reason) is ScoreStatus.REFUSED,
         tool_calls=answer.tool_calls,
         retrieved=answer.retrieved,
         duration_ms=answer.duration_ms,
         tokens_out=answer.tokens_out,
     )
+
+
+def _told(answer: Answer) -> str:
+    steps = [*map(step_of, answer.steps)] or [*of_messages(answer.messages)]
+    return told(steps[:TOLD], steps[TOLD:][-TOLD:], len(steps))
+
+
+def _stored_steps(result: Result) -> str:
+    """The same of a stored result. Of very many steps, only those that are told are read."""
+    stored = StoredStep.objects.filter(result=result).order_by("position")
+    if not (total := stored.count()):
+        steps = [*of_messages(result.transcript.messages)]
+        return told(steps[:TOLD], steps[TOLD:][-TOLD:], len(steps))
+    last = stored.filter(position__gt=max(TOLD, total - TOLD))
+    return told([row.step for row in stored[:TOLD]], [row.step for row in last], total)
 
 
 def _with_text(item: Item, messages: Sequence[Mapping[str, object]], text: str) -> Item:
@@ -297,6 +315,7 @@ def with_stored_answer(item: Item, result: Result) -> Item:
     return replace(
         _with_text(item, transcript.messages, transcript.actual_output),
         declined=finish_fault(result.finish_reason) is ScoreStatus.REFUSED,
+        steps=None if item.steps is None else _stored_steps(result),
         tool_calls=calls,
         retrieved=transcript.retrieved,
         duration_ms=result.duration_ms,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.analysis.comparisons import differing_settings
 from benchmarks.analysis.rankings import differences_in_full, places
+from benchmarks.engine.execution import model_clients
 from benchmarks.models import Outcome, Run, RunStatus
 from benchmarks.queries.ranked_tables import table_of
 from benchmarks.services.errors import InvalidRequest
@@ -109,6 +112,35 @@ def test_the_judge_sees_the_images_of_the_task_if_it_can(endpoint: Endpoint, set
     (sent,) = [body for body in server.stats.bodies if body["model"] == "judge"]
     assert [part["type"] for part in sent["messages"][0]["content"]] == ["image_url", "text"]
     assert sent["messages"][0]["content"][0]["image_url"]["url"] == image
+
+
+AGENT = """
+import json, sys
+for line in sys.stdin:
+    steps = [{"kind": "tool_call", "name": "look_up", "arguments": {"n": 7}, "error": "no such number"}]
+    print(json.dumps({"answer": "2", "steps": steps}), flush=True)
+"""
+SEEN = {"name": "seen", "criteria": "It asks once.", "sees": ["steps"]}
+
+
+def test_the_judge_sees_what_a_system_did_of_fresh_and_of_stored_answers(
+    endpoint: Endpoint, settings: Any, tmp_path: Path
+) -> None:
+    server = endpoint(scoring('{"reason": "Once.", "score": 1}'))
+    (tmp_path / "agent.py").write_text(AGENT)
+    agent = {"kind": "command", "command": [sys.executable, "agent.py"], "folder": str(tmp_path), "processes": 1}
+    loop = settings.CODEFORGE.providers["loop"].model_dump(exclude_unset=True)
+    settings.CODEFORGE = parse_config({"providers": {"agent": agent, "loop": loop}}, {})
+    model_clients.forget()
+    run = worked(make_run(make_dataset(1, rubrics=(SEEN,)), model="agent", metrics=["rubric:seen"], judge_model=JUDGE))
+    assert run.summary["metrics"]["rubric:seen"]["mean"] == 1
+    again = worked(start_rescoring(run, {"metrics": ["rubric:seen"], "judge_model": JUDGE}))
+    assert again.summary["metrics"]["rubric:seen"]["mean"] == 1
+    fresh, stored = (prompt for prompt in judge_prompts(server) if "asks once" in prompt)
+    line = '1. tool_call look_up: {"n": 7}; failed: no such number'
+    assert line in fresh
+    assert line in stored
+    model_clients.forget()
 
 
 def test_the_plan_counts_the_judge(endpoint: Endpoint) -> None:

@@ -80,6 +80,9 @@ def test_the_judge_reads_the_rubric_and_what_it_lists_and_nothing_else() -> None
     assert all(text in judge.prompts[0] for text in ("You are welcome.", "A passage.", 'send({"to": "Ann"})'))
     assert "Say thanks." not in judge.prompts[0]
     assert judge.pictures == [("data:image/png;base64,AAAA",)]
+    _, judge = judged(reply, replace(about, steps="1. tool_call send"), sees=["steps"])
+    assert "1. tool_call send" in judge.prompts[0]
+    assert "STEPS" in judge.prompts[0]
 
 
 def test_it_applies_to_tasks_that_have_what_it_shows() -> None:

@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 
 from benchmarks.providers.atif import steps_given, trajectory_steps
-from benchmarks.providers.steps import MAX_CHARACTERS, MOST_STEPS, Step, StepProblem, of_messages, step_of, steps_of
+from benchmarks.providers.steps import (
+    MAX_CHARACTERS,
+    MAX_TOLD,
+    MOST_STEPS,
+    TOLD,
+    Step,
+    StepProblem,
+    of_messages,
+    step_of,
+    steps_of,
+    told,
+)
 
 
 def test_a_step_is_read_and_written_without_loss() -> None:
@@ -181,3 +192,27 @@ def test_a_system_may_give_a_trajectory_as_its_steps() -> None:
         "“steps” is a trajectory that cannot be read and was left out: schema_version: 'ATIF-v9' cannot be read. "
         "Use ATIF-v1.0 to v1.7."
     ]
+
+
+def test_a_judge_is_told_each_step_in_a_line() -> None:
+    steps = [
+        Step(kind="message", name="user", text="Refund\norder 7."),
+        Step(kind="tool_call", name="refund", arguments={"order": 7}, result={"paid": 89.0}),
+        Step(kind="tool_call", name="mail", arguments={"to": "Ann"}, error="no such address"),
+        Step(kind="state", result={"orders": 1}),
+    ]
+    assert told(steps, (), 4).splitlines() == [
+        "1. message user: Refund order 7.",
+        '2. tool_call refund: {"order": 7}; returned {"paid": 89.0}',
+        '3. tool_call mail: {"to": "Ann"}; failed: no such address',
+        '4. state: returned {"orders": 1}',
+    ]
+
+
+def test_of_many_long_steps_a_judge_is_told_the_ends() -> None:
+    long = Step(kind="message", name="user", text="x" * 10_000)
+    text = told([long] * TOLD, [long] * TOLD, 300_000)
+    lines = text.splitlines()
+    assert len(text) <= MAX_TOLD
+    assert lines[TOLD] == "(299,920 steps left out)"
+    assert (lines[TOLD - 1][:4], lines[TOLD + 1][:8], lines[-1][:8]) == ("40. ", "299961. ", "300000. ")
