@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.metrics.base import WorldSpec, shortened
 from benchmarks.metrics.json_match import same_json
@@ -77,6 +77,18 @@ class _Refused(Exception):
 
 class _NotGiven(Exception):
     """A rule refers to an argument that the call does not have."""
+
+
+class Change(NamedTuple):
+    """A row that was added, deleted or changed: ``None`` where it did not exist."""
+
+    table: str
+    before: Row | None
+    after: Row | None
+
+    @property
+    def how(self) -> str:
+        return "deleted from" if self.after is None else "added to" if self.before is None else "changed in"
 
 
 class World:
@@ -156,20 +168,28 @@ class World:
         Expected is a new or changed row that matches an expected one, and the deletion of a row of which none is to
         be left.
         """
-        changes = []
+        found = []
+        for change in self.changes():
+            row = change.before if change.after is None else change.after
+            is_left = change.after is not None
+            wanted = [
+                each for each in expected if each["table"] == change.table and bool(each.get("count", 1)) == is_left
+            ]
+            if row is not None and not any(_matches(row, each["where"], {}) for each in wanted):
+                found.append(f"row {change.how} {change.table}")
+        return sorted(found)
+
+    def changes(self) -> list[Change]:
+        """The rows that differ from the start, table by table in their order."""
+        found = []
         for table, rows in self.tables.items():
             start = self._start[table]
-            left = [each["where"] for each in expected if each["table"] == table and each.get("count", 1)]
-            gone = [each["where"] for each in expected if each["table"] == table and not each.get("count", 1)]
-            for number in start.keys() | rows.keys():
+            for number in sorted(start.keys() | rows.keys()):
                 before, after = start.get(number), rows.get(number)
                 if before is after or (before is not None and after is not None and same_json(before, after)):
                     continue
-                wanted, row = (gone, before) if after is None else (left, after)
-                if row is not None and not any(_matches(row, where, {}) for where in wanted):
-                    how = "deleted from" if after is None else "added to" if before is None else "changed in"
-                    changes.append(f"row {how} {table}")
-        return sorted(changes)
+                found.append(Change(table, before, after))
+        return found
 
 
 def state_after(spec: WorldSpec, calls: Sequence[ToolCall]) -> World:

@@ -12,8 +12,12 @@ from itertools import zip_longest
 
 from django.db.models import Count, Q, QuerySet
 
-from benchmarks.metrics.task_parts import ExpectedCall
+from benchmarks.engine.execution.prompts import PromptBuilder
+from benchmarks.engine.execution.scoring import with_stored_answer
+from benchmarks.metrics.final_state import MAX_CALLS
+from benchmarks.metrics.task_parts import ExpectedCall, ExpectedRow
 from benchmarks.metrics.trajectories import first_wrong_call
+from benchmarks.metrics.worlds import Change, state_after
 from benchmarks.models import Result, StoredStep, Task
 from benchmarks.providers.base import ToolCall
 from benchmarks.providers.steps import TOOL_CALL, of_messages
@@ -187,6 +191,23 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(each)
     else:
         yield str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class WorldState:
+    """What the calls changed in a task's world, and whether each row holds that the task expects at the end."""
+
+    changes: Sequence[Change]
+    expected: Sequence[tuple[ExpectedRow, bool]]
+
+
+def world_state(result: Result) -> WorldState | None:
+    """``None`` if the task has no world."""
+    item = with_stored_answer(PromptBuilder(result.run).item(result.task), result)
+    if item.world is None:
+        return None
+    end = state_after(item.world, item.tool_calls[:MAX_CALLS])
+    return WorldState(end.changes(), [(each, end.holds(each)) for each in item.final_state.get("rows", ())])
 
 
 def calls_beside(left: Steps, right: Steps) -> list[tuple[StoredStep | None, StoredStep | None]]:

@@ -11,10 +11,13 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from benchmarks.models import Result, StoredStep
+from benchmarks.dataset_format.parsing import parse_dataset
+from benchmarks.models import DatasetVersion, Result, StoredStep, Transcript
 from benchmarks.providers.steps import Step
+from benchmarks.services.datasets.versions import import_dataset
 from benchmarks.services.pushes.closing import close_push
 from benchmarks.services.pushes.receiving import add_results, open_push
+from tests.support.page_factories import make_scored_run
 
 pytestmark = pytest.mark.django_db
 
@@ -134,3 +137,48 @@ def test_300_000_steps_open_at_any_place_in_under_a_second(client: Client) -> No
         assert time.perf_counter() - begun < 1, query
         assert len(queries) < 30
     assert 'href="?from=250000"' in client.get(address(result) + "?from=8").content.decode()
+
+
+WORLD = """
+name: Desk
+description: Loans
+tools:
+  - type: function
+    function: {name: renew, description: Renew a loan, parameters: {type: object, properties: {loan: {type: integer}}}}
+world:
+  tables:
+    loans: [{id: 7, due: "2026-05-01", member: Ann}, {id: 8, due: "2026-05-02", member: Bo}]
+  rules:
+    - {tool: renew, table: loans, action: update, where: {id: $loan}, set: {due: "2026-06-01"}}
+tasks:
+  - {id: renewal, name: Renewal, input: Renew both loans., expected_output: "",
+     expected_tools: [{name: renew, args: {loan: 7}}, {name: renew, args: {loan: 8}}],
+     final_state: {rows: [{table: loans, where: {id: 7, due: "2026-06-01"}},
+                          {table: loans, where: {id: 8, due: "2026-06-01"}}]}}
+"""
+
+
+def test_the_world_before_and_after_the_calls_is_shown_beside_what_is_expected(client: Client) -> None:
+    parsed = parse_dataset(WORLD.encode(), "desk.yaml")
+    assert parsed.spec is not None, parsed.problems
+    dataset = import_dataset(parsed.spec, "desk", DatasetVersion.Origin.UPLOAD).dataset
+    run = make_scored_run(dataset, [0.5])
+    result = run.results.get()
+    call = {"name": "renew", "arguments": {"loan": 7}, "raw": '{"loan": 7}'}
+    Transcript.objects.filter(result=result).update(tool_calls=[call])
+    assert ">State before and after</a>" in client.get(address(result)).content.decode()
+    shown = text_of(client, address(result) + "?view=state")
+    assert "Holds: loans: id: 7, due: 2026-06-01" in shown
+    assert "Does not hold: loans: id: 8, due: 2026-06-01" in shown
+    assert "Row changed in loans" in shown
+    assert "due 2026-05-01 2026-06-01" in shown
+    assert "member Ann Ann" in shown
+    assert "Bo" not in shown
+    Transcript.objects.filter(result=result).update(tool_calls=[])
+    assert "The calls changed nothing." in text_of(client, address(result) + "?view=state")
+
+
+def test_a_task_without_a_world_has_no_state(client: Client) -> None:
+    result = pushed("acme/agent", [FIND])
+    assert "State before and after" not in text_of(client, address(result))
+    assert "find_order" in text_of(client, address(result) + "?view=state")

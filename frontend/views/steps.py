@@ -10,10 +10,13 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from benchmarks.metrics.task_parts import Row
+from benchmarks.metrics.worlds import Change
 from benchmarks.models import Result, StoredStep
+from benchmarks.models.steps import in_words
 from benchmarks.presentation.labels import OUTCOME
 from benchmarks.queries import results as reads
-from benchmarks.queries.steps import StepFilters, Steps, calls_beside
+from benchmarks.queries.steps import StepFilters, Steps, calls_beside, world_state
 from frontend import params
 from frontend.texts import written_call
 from frontend.views.shared import or_404
@@ -56,6 +59,8 @@ def steps(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "next_failed": found.next_failed(filters.first if "from" in request.GET else 0),
         "others": others,
         "beside": _beside(found, others, params.whole_number(request.GET, "beside")),
+        "has_world": bool(result.task.world or result.run.dataset_version.world),
+        "state": _state(result) if params.text(request.GET, "view") == "state" else None,
         "previous": previous,
         "following": following,
         "crumbs": [
@@ -93,6 +98,28 @@ def _row(step: StoredStep) -> dict[str, Any]:
         "model": step.name if step.kind == "model_call" else "",
         "indent": min(step.depth, 4),
     }
+
+
+def _state(result: Result) -> dict[str, Any] | None:
+    """The rows that changed, field by field, and those that the task expects at the end."""
+    found = None if result.run.texts_pruned else world_state(result)
+    if found is None:
+        return None
+    expected = [
+        (f"{each['table']}: {in_words(each['where'])}", each.get("count", 1), holds) for each, holds in found.expected
+    ]
+    return {"changes": [(change, _fields(change)) for change in found.changes], "expected": expected}
+
+
+def _fields(change: Change) -> list[tuple[str, str, str, bool]]:
+    """Name, value before, value after, and whether they differ; empty where there is none."""
+    before, after = change.before or {}, change.after or {}
+
+    def shown(row: Row, name: str) -> str:
+        return in_words(row[name]) if name in row else ""
+
+    names = {**before, **after}
+    return [(name, shown(before, name), shown(after, name), before.get(name) != after.get(name)) for name in names]
 
 
 def _beside(found: Steps, others: list[Result], key: int | None) -> dict[str, Any] | None:
