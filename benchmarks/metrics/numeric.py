@@ -2,10 +2,11 @@
 
 Understood: signs (also "minus 5"), thousands separators (``1,234.5``, ``1.234,5``, ``1 234``, ``1'234``, ``1_234``),
 decimal commas, fractions (``3/4``, ``½``, ``\\frac{3}{4}``, ``\\frac12``, ``1 1/2``), scientific notation (``1.2e-3``,
-``1.2 × 10^-3``, ``10⁶``), "1.5 million", percent and, where no digits are, words up to "ninety-nine". Units and
+``1.2 × 10^-3``, ``10⁶``), "1.5 million", percent "two thirds" and, where no digits are, words below a
+million. Units and
 currency signs are left out; times (``12:30``) and dates (``2024-09-30``) are not numbers. A comma before exactly three
-digits separates thousands (``1,234`` is 1234); a point does so only if it occurs twice (``1.234.567``) or beside a
-comma.
+digits separates thousands (``1,234`` is 1234); a point does so only if it occurs twice (``1.234.567``), beside a
+comma, or in a text of a language that writes so ("1.234 Gramm für ...").
 """
 
 from __future__ import annotations
@@ -111,11 +112,13 @@ class Numeric(DeterministicMetric):
     """1 if the answer's number equals the expected one within the task's ``tolerance`` (absolute; 0 if not given).
 
     Units are not compared; ``75 %``, ``0.75`` and ``3/4`` are equal, and a percent sign may be missing on either side.
-    Of several numbers in a sentence, the one after the last ``=`` or ``≈`` counts; otherwise those that the task's
-    input contains, those after a preposition ("180 km in 3 hours") and those in parentheses are left out. An answer
-    without a number, or with
-    two that still disagree, is unparsable. The metric applies if the expected answer is one short number or a list of
-    numbers, as in ``(-2, 1)``, or if the task gives a tolerance (the first number of the expected answer then counts).
+    Of several numbers in a sentence, these count, in this order: the one that is called a total or by a word of the
+    question, the only percentage if one is asked for, that of the clause with most words of the question, the one after
+    the last ``=`` or "so". Those that the task's input contains, those after a preposition ("180 km in 3 hours"), in an
+    introduction or in parentheses are left out. An answer without a number, with two that disagree, or of a sentence
+    that also has the expected one, is unparsable. The metric applies if the expected answer is one short number or a
+    list of numbers, as in ``(-2, 1)``, or if the task gives a tolerance (the first number of the expected answer then
+    counts).
     """
 
     name = "numeric"

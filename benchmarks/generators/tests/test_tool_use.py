@@ -141,6 +141,12 @@ def score(task: TaskSpec, calls: list[tuple[str, dict[str, Any]]]) -> float:
     return FinalState().score(item).value or 0.0
 
 
+def test_an_answer_without_calls_scores_nothing_and_no_text_is_compared() -> None:
+    for task in tasks():
+        assert not task.expected_output, task.id
+        assert score(task, []) < 1, task.id
+
+
 def test_a_second_reader_reaches_every_state_in_3_to_12_calls() -> None:
     assert READERS.keys() == GENERATORS["tool-use"].kinds.keys()
     for seed in (1, 2):
