@@ -100,7 +100,7 @@ def _prepare(run: Run) -> bool:
 
     unexpected = "The run could not be prepared. For details, see the worker log."
     with leases.held(lease, give_back_claims), _failing_on_errors(lease, unexpected):
-        return prepare_run(run, may_continue)
+        return prepare_run(run, may_continue, lease)
 
 
 @contextmanager

@@ -65,8 +65,8 @@ def begin_preparing(run_id: int) -> bool:
     return move(run_id, RunStatus.PREPARING, started_at=timezone.now())
 
 
-def begin_running(run_id: int) -> bool:
-    return move(run_id, RunStatus.RUNNING, only_from=(RunStatus.PREPARING,))
+def begin_running(run_id: int, lease: Lease | None = None) -> bool:
+    return move(run_id, RunStatus.RUNNING, only_from=(RunStatus.PREPARING,), lease=lease)
 
 
 def complete(run_id: int, *, with_errors: bool) -> bool:

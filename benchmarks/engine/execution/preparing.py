@@ -19,19 +19,20 @@ from benchmarks.engine.execution.judge_trial import judge_is_usable
 from benchmarks.engine.execution.stored_answers import batches_of_answers
 from benchmarks.engine.sql import among, insert_results, note_prepared
 from benchmarks.metrics.panel import judges_named
-from benchmarks.models import Run, Task
+from benchmarks.models import Lease, Run, Task
 
 BATCH = 20_000
 """Tasks per transaction: enough to be quick, few enough that other writers need not wait long."""
 
 
-def prepare_run(run: Run, may_continue: Callable[[], bool] = lambda: True) -> bool:
+def prepare_run(run: Run, may_continue: Callable[[], bool] = lambda: True, lease: Lease | None = None) -> bool:
     """Create the run's results and set it running. False if it was stopped or is prepared by another.
 
     ``may_continue`` is called between batches. If it returns False, the rest is left to a later preparation, which
-    keeps the results that are there.
+    keeps the results that are there. ``lease``: what only a worker that holds it may write.
     """
     what = f"preparing run {run.pk}"
+    goes_on = partial(retry_db, may_continue, what)
     # What this returns says nothing: a run whose worker died while it was preparing has the status already.
     retry_db(lambda: lifecycle.begin_preparing(run.pk), what)
     generate_needed(run)
@@ -45,15 +46,15 @@ def prepare_run(run: Run, may_continue: Callable[[], bool] = lambda: True) -> bo
     retry_db(lambda: _note_unpaid(run), what)
     for insert in batches_of_answers(run) if run.rescored_from else _batches(run, tasks, n_tasks):
         retry_db(insert, what)
-        if not retry_db(may_continue, what):
+        if not goes_on():
             return False
     if run.rescored_from and retry_db(run.results.count, what) < total:
         reason = f"Run {run.rescored_from}, whose answers were to be scored, was deleted or changed."
         return not lifecycle.fail(run.pk, reason)
     note_prepared(total)
-    if not judge_is_usable(run, tasks, may_continue):
+    if not judge_is_usable(run, tasks, goes_on, lease):
         return False
-    return retry_db(lambda: _begin_running(run), what)
+    return retry_db(lambda: _begin_running(run, lease), what)
 
 
 def _batches(run: Run, tasks: QuerySet[Task], n_tasks: int) -> Iterator[Callable[[], None]]:
@@ -68,13 +69,13 @@ def _note_unpaid(run: Run) -> None:
         run.cost_usd = run.judge_cost_usd = 0.0
 
 
-def _begin_running(run: Run) -> bool:
+def _begin_running(run: Run, lease: Lease | None) -> bool:
     # A system may say itself what an answer cost; the first that does not makes the run's cost unknown.
     may_be_known = run.rescored_from or price_of(run.model).known or is_system(run.model)
     unknown = [] if may_be_known else ["cost_usd"]
     unknown += [] if all(price_of(judge).known for judge in judges_named(run.judge_model)) else ["judge_cost_usd"]
     with transaction.atomic():
-        if not lifecycle.begin_running(run.pk):
+        if not lifecycle.begin_running(run.pk, lease):
             return False
         # The run may have been canceled while it was prepared, and resumed: its canceled results are pending again.
         reset_cancelled(run)

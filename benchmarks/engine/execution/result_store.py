@@ -91,7 +91,8 @@ class ResultStore:
 
         ``idle`` says that this lease has nothing in progress. If it is also the run's only lease, nothing at all is in
         progress, and any reservation left was made by a worker that died: it is dropped. While the cost so far is
-        unknown, because the endpoint reports no tokens, no request is known to fit.
+        unknown, because the endpoint reports no tokens, no request is known to fit. A lease that was released reserves
+        nothing, because nobody would free it.
         """
         with transaction.atomic():
             # The locks make reservations of several leases, and of all runs of an experiment, add up, so their sum
@@ -99,6 +100,8 @@ class ResultStore:
             if self.experiment_id is not None:
                 Experiment.objects.select_for_update().filter(pk=self.experiment_id).first()
             run = Run.objects.select_for_update().get(pk=self.run_id)
+            if not run.leases.filter(pk=self.lease_id).exists():
+                return []
             if idle and not run.leases.exclude(pk=self.lease_id).exists():
                 run.reserved_usd = 0.0
             left = money_left(run)

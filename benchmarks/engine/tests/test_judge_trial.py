@@ -8,10 +8,15 @@ import time
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 
+from benchmarks.engine import lease as leases
+from benchmarks.engine.execution import lifecycle
 from benchmarks.engine.execution.budget import WorstCase
-from benchmarks.engine.execution.judge_trial import reserve_trial
-from benchmarks.models import Experiment, Run, RunStatus
+from benchmarks.engine.execution.dispatch import lease_run
+from benchmarks.engine.execution.judge_trial import judge_is_usable, reserve_trial
+from benchmarks.engine.execution.preparing import prepare_run
+from benchmarks.models import Experiment, Run, RunStatus, Task
 from benchmarks.services.experiments.start import start_experiment
 from benchmarks.services.runs.control import raise_budget, resume_run
 from tests.loopback.faults import FAULTS, Fault
@@ -182,6 +187,51 @@ def two_runs(budget: float) -> list[Run]:
     request = {"datasets": ["sums"], "models": ["loop/model", "loop/other"], "metrics": ["correctness"]}
     experiment = start_experiment({"name": "Both", **request, "budget_usd": budget, "max_tokens": 10})
     return list(experiment.runs.select_related("experiment").order_by("pk"))
+
+
+def test_a_worker_that_lost_its_lease_writes_nothing_of_its_trial(endpoint: Endpoint) -> None:
+    """Another one tries the judge meanwhile, and its costs must stay."""
+    began, may_reply = threading.Event(), threading.Event()
+
+    def slow(asked: Asked) -> str:
+        began.set()
+        may_reply.wait(10)
+        return VERDICT
+
+    endpoint(slow)
+    run = judged_run(budget_usd=1.0, max_tokens=10)
+    lease = lease_run(run.pk, preparing=True)
+    assert lease is not None
+    assert lifecycle.begin_preparing(run.pk)
+
+    def lose() -> bool:
+        if began.is_set() and not may_reply.is_set():
+            Run.objects.filter(pk=run.pk).update(judge_cost_usd=0.5)
+            leases.release(lease)
+            may_reply.set()
+        return True  # it was frozen, and does not know
+
+    assert not judge_is_usable(run, Task.objects.all(), lose, lease)
+    assert Run.objects.get(pk=run.pk).judge_cost_usd == 0.5
+    assert reserve_trial(run, lease) is None
+    assert not lifecycle.begin_running(run.pk, lease)
+
+
+def test_a_trial_is_counted_though_the_database_failed_meanwhile(endpoint: Endpoint) -> None:
+    server = endpoint(trial_with(VERDICT), delay_ms=800)
+    run = judged_run()
+    looks: list[int] = []
+
+    def failing() -> bool:
+        looks.append(judge_requests(server))
+        if looks.count(1) == 1:
+            raise OperationalError("the database is unavailable")
+        return True
+
+    assert prepare_run(run, failing)
+    assert judge_requests(server) == 1
+    assert looks.count(1) > 1
+    assert Run.objects.get(pk=run.pk).judge_trial
 
 
 def test_a_trial_is_reserved_in_the_budget_of_its_experiment(endpoint: Endpoint, settings: Any) -> None:

@@ -15,10 +15,12 @@ from django.utils import timezone
 from benchmarks.engine import lease as leases
 from benchmarks.engine.execution import dispatch, executor, finishing, lifecycle, preparing
 from benchmarks.engine.execution.dispatch import work_on_run_once
+from benchmarks.engine.execution.executor import NO_ITEM
 from benchmarks.engine.execution.finishing import refresh_summary
 from benchmarks.engine.execution.preparing import prepare_run
 from benchmarks.engine.execution.result_store import ResultStore, give_back_claims
 from benchmarks.engine.execution.sweeper import runs_without_worker
+from benchmarks.engine.execution.work_items import Prompt, Question
 from benchmarks.models import Lease, Outcome, Result, ResultState, Run, RunStatus
 from benchmarks.services.runs.control import cancel_run, resume_run
 from tests.loopback.faults import FAULTS
@@ -126,6 +128,10 @@ def test_a_released_lease_claims_nothing_and_changes_no_final_numbers(run: Run) 
     lease = leased(run)
     leases.release(lease, give_back_claims)
     assert claim(run, lease) == []
+    Run.objects.filter(pk=run.pk).update(budget_usd=1.0)
+    unit = Question(run.results.values_list("pk", flat=True)[0], 1, Prompt(()), NO_ITEM, reserved_usd=0.01)
+    assert ResultStore(run, lease, []).reserve([unit]) == []
+    assert Run.objects.get(pk=run.pk).reserved_usd == 0.0
     assert not Result.objects.exclude(state=ResultState.PENDING).exists()
     worked(run)
     Run.objects.filter(pk=run.pk).update(summary={"final": True})

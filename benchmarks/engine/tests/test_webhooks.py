@@ -156,6 +156,12 @@ def test_a_refused_delivery_is_retried_at_growing_intervals_with_the_same_body_a
     assert (the_delivery().attempts, the_delivery().last_error) == (3, "")
 
 
+def test_a_delivery_that_was_stored_before_the_clock_was_set_back_is_sent(endpoint: Endpoint, hook: Hook) -> None:
+    completed_run(endpoint, hook)
+    WebhookDelivery.objects.update(next_attempt_at=timezone.now() + timedelta(hours=1))
+    assert send_due() == 1
+
+
 def test_a_delivery_is_given_up_after_its_last_attempt(endpoint: Endpoint, hook: Hook) -> None:
     _, receiver = completed_run(endpoint, hook, *[500] * 9, retries={"max_attempts": 3})
     for _ in range(6):

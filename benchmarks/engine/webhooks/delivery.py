@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import close_old_connections
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from benchmarks.engine.webhooks.outbox import body_of, is_current
@@ -64,7 +64,10 @@ class Attempt:
 def send_due() -> int:
     """Send up to ``MAX_AT_ONCE`` deliveries that are due; return how many were accepted."""
     close_old_connections()
-    due = WebhookDelivery.objects.filter(state=_State.PENDING, next_attempt_at__lte=timezone.now())
+    now = timezone.now()
+    # A first attempt that is further away than it is ever put off was stored before the clock was set back.
+    is_due = Q(next_attempt_at__lte=now) | Q(attempts=0, next_attempt_at__gt=now + 2 * NOT_READY)
+    due = WebhookDelivery.objects.filter(is_due, state=_State.PENDING)
     rows = due.select_related("run__dataset", "run__dataset_version").order_by("next_attempt_at")[:MAX_AT_ONCE]
     attempts = [attempt for row in rows if (attempt := _claim(row))]
     if not attempts:
