@@ -173,12 +173,15 @@ bench-soak: $(VENV)/installed-dev  ## Both stacks for MINUTES under kills, freez
 	$(BIN)/python -m tests.benches.soak --minutes $(MINUTES)
 
 SEEDS ?= 10000
-.PHONY: simulate simulate-mutants
+.PHONY: simulate simulate-mutants simulate-postgres
 simulate: $(VENV)/installed-dev  ## The engine in virtual time, with faults drawn from each of SEEDS seeds
 	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --processes 2
 
 simulate-mutants: $(VENV)/installed-dev  ## Whether the simulation finds each of the planted faults of the engine
-	$(BIN)/python -m tests.simulation --mutants --seeds 400 --processes 2
+	$(BIN)/python -m tests.simulation --mutants --processes 2
+
+simulate-postgres: $(VENV)/installed-dev  ## The same on the server at CODEFORGE_TEST_POSTGRES, for each of SEEDS seeds
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --postgres "$$CODEFORGE_TEST_POSTGRES"
 
 journeys: $(VENV)/installed-dev  ## Walk the journeys of users in a browser; pictures in var/journeys
 	$(BIN)/python -m frontend.tests.browser.journeys_walked

@@ -105,6 +105,7 @@ def test_the_schemas_of_the_services_accept_the_pipelines(place: int, schema: st
     ("name", "schema"),
     [
         ("workflows/test.yml", "workflows"),
+        ("workflows/nightly.yml", "workflows"),
         ("dependabot.yml", "dependabot"),
         ("ISSUE_TEMPLATE/bug.yml", "issue-forms"),
         ("ISSUE_TEMPLATE/feature.yml", "issue-forms"),

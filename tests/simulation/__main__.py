@@ -1,21 +1,29 @@
 """Try seeds: ``python -m tests.simulation --seeds 1000``. Replay one with its history: ``--seed 17``.
 
-See whether planted faults of the engine are found: ``--mutants``.
+See whether planted faults of the engine are found: ``--mutants``. On PostgreSQL: ``--postgres URL``.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any
 
 import django
 
+if TYPE_CHECKING:
+    from tests.simulation.scenario import Outcome
+
+    Try = Callable[[int], Outcome]
+
+PART = 25
+"""Seeds that a process tries before another takes its place"""
 COMMAND = (sys.executable, "-m", "tests.simulation")
 
 
@@ -28,31 +36,51 @@ def main() -> int:
     parser.add_argument(
         "--mutants", action="store_true", help="plant each fault in turn, and try seeds until one breaks"
     )
-    parser.add_argument("--mutant", type=int, metavar="NUMBER", help="plant this one")
+    parser.add_argument("--mutant", type=int, metavar="NUMBER", nargs="+", help="plant these")
+    parser.add_argument("--postgres", default="", metavar="URL", help="try on this server, in one process")
     options = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED") != "0":
         os.environ["PYTHONHASHSEED"] = "0"  # sets of texts have an order of their own in every process
         os.execv(sys.executable, [*COMMAND, *sys.argv[1:]])
-    if options.mutants:
-        return all_mutants(options.processes, options.seeds)
-    if options.processes > 1:
-        return in_parts(options.processes, options.begin, options.seeds)
+    os.environ["DATABASE_URL"] = options.postgres
     os.environ.setdefault("APP_ENV", "development")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeforge.settings")
     django.setup()
-    if options.mutant is not None:
-        return one_mutant(options.mutant, range(options.begin, options.begin + options.seeds))
-    if options.seed is not None:
-        return tried([options.seed], shows_history=True)
-    return tried(range(options.begin, options.begin + options.seeds))
+    from tests.simulation.trying import prepared
+
+    seeds = range(options.begin, options.begin + options.seeds)
+    with prepared() as tried:
+        if options.mutants or options.mutant:
+            return plant(options.mutant, seeds, tried, options.processes)
+        if options.seed is not None:
+            return show([tried(options.seed)], shows_history=True)
+        if options.processes == 1:
+            return show(map(tried, seeds))
+
+        def part(begin: int) -> list[Outcome]:
+            return [tried(seed) for seed in range(begin, min(begin + PART, seeds.stop))]
+
+        return show(chain.from_iterable(in_processes(part, seeds[::PART], options.processes)))
 
 
-def tried(seeds: Iterable[int], *, shows_history: bool = False) -> int:
-    """Try the seeds, print what came of them, and the history of the first that broke a rule."""
-    from tests.simulation.trying import in_new_database
+def in_processes(function: Callable[[int], Any], numbers: Iterable[int], processes: int) -> Iterator[Any]:
+    """What comes of each number, in their order, in a process of its own: a copy of this one, database included."""
+    context, running = get_context("fork"), deque[Any]()
+    for number in numbers:
+        receiver, sender = context.Pipe(duplex=False)
+        context.Process(target=lambda number=number, sender=sender: sender.send(function(number))).start()
+        sender.close()
+        running.append(receiver)
+        if len(running) >= processes:
+            yield running.popleft().recv()
+    for receiver in running:
+        yield receiver.recv()
 
+
+def show(outcomes: Iterable[Outcome], *, shows_history: bool = False) -> int:
+    """Print what came of the seeds, and the history of the first that broke a rule."""
     began, totals, broken = time.perf_counter(), Counter[str](), 0
-    for outcome in in_new_database(seeds):
+    for outcome in outcomes:
         totals.update(outcome.counts, seeds=1, seconds=int(outcome.seconds), calls=outcome.calls)
         if shows_history or (outcome.broken and not broken):
             print(*outcome.history, sep="\n")
@@ -62,49 +90,27 @@ def tried(seeds: Iterable[int], *, shows_history: bool = False) -> int:
                 f"seed {outcome.seed}: {outcome.broken}\nTo replay it: python -m tests.simulation --seed {outcome.seed}"
             )
     hours, took = totals.pop("seconds", 0) / 3600, time.perf_counter() - began
-    seeds_, calls = totals.pop("seeds", 0), totals.pop("calls", 0)
-    print(f"{seeds_} seeds, {hours:.1f} virtual hours, {calls} answers in {took:.0f} s; {broken} broke a rule")
+    seeds, calls = totals.pop("seeds", 0), totals.pop("calls", 0)
+    print(f"{seeds} seeds, {hours:.1f} virtual hours, {calls} answers in {took:.0f} s; {broken} broke a rule")
     for name, count in sorted(totals.items()):
         print(f"{count:9,}  {name}")
     return 1 if broken else 0
 
 
-def in_parts(processes: int, begin: int, seeds: int) -> int:
-    """The seeds in several processes, each with its own summary."""
-    step = -(-seeds // processes)
-    parts = [(first, min(step, begin + seeds - first)) for first in range(begin, begin + seeds, step)]
-    started = [subprocess.Popen([*COMMAND, "--begin", str(first), "--seeds", str(n)]) for first, n in parts]
-    return max(process.wait() for process in started)
-
-
-def one_mutant(number: int, seeds: Iterable[int]) -> int:
-    """Plant a fault and try seeds until one breaks a rule; 0 if one does."""
-    from tests.simulation.mutants import MUTANTS
-    from tests.simulation.trying import in_new_database
-
-    mutant = MUTANTS[number]
-    for outcome in in_new_database(seeds, mutant):
-        if outcome.broken:
-            print(f"{mutant.name}: seed {outcome.seed}: {outcome.broken}", flush=True)
-            return 0
-    print(f"{mutant.name}: not found", flush=True)
-    return 1
-
-
-def all_mutants(processes: int, seeds: int) -> int:
-    """Each fault in a process of its own; how many were not found."""
+def plant(numbers: list[int] | None, seeds: Iterable[int], tried: Try, processes: int) -> int:
+    """Plant each fault in a process of its own, and try seeds until one breaks a rule; how many were not found."""
     from tests.simulation.mutants import MUTANTS
 
-    def found(number: int) -> bool:
-        command = [*COMMAND, "--mutant", str(number), "--seeds", str(seeds)]
-        return subprocess.run(command, check=False).returncode == 0
+    def found(number: int) -> str:
+        MUTANTS[number].plant()
+        return next((f"seed {each.seed}: {each.broken}" for each in map(tried, seeds) if each.broken), "")
 
-    with ThreadPoolExecutor(processes) as pool:
-        missed = [
-            MUTANTS[number].name for number, is_found in enumerate(pool.map(found, range(len(MUTANTS)))) if not is_found
-        ]
+    chosen, missed = numbers or [*range(len(MUTANTS))], []
+    for number, how in zip(chosen, in_processes(found, chosen, processes), strict=True):
+        print(f"{number:2} {MUTANTS[number].name}: {how or 'not found'}", flush=True)
+        missed += [] if how else [MUTANTS[number].name]
     print(
-        f"{len(MUTANTS) - len(missed)} of {len(MUTANTS)} planted faults found. Not found: {', '.join(missed) or 'none'}"
+        f"{len(chosen) - len(missed)} of {len(chosen)} planted faults found. Not found: {', '.join(missed) or 'none'}"
     )
     return len(missed)
 

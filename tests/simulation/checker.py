@@ -1,28 +1,36 @@
-"""The rules that every history must keep, read from the rows after each step and at the end."""
+"""The rules that every history must keep, read from the rows after each step of the database.
+
+They are the guarantees of ``docs/reliability.md`` and the changes of ``docs/architecture.md``. What must hold when all
+is over is in ``ending``; what runs set off, in ``events``.
+"""
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from contextlib import closing
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from django.db import connection
+from django.utils import timezone
 
 from benchmarks.engine.execution.request_pool import UNKNOWN_SECONDS
+from benchmarks.engine.lease import LEASE_SECONDS
 from tests.simulation.endpoint import Endpoint
+from tests.simulation.events import Deliveries, Schedules
+from tests.simulation.receiver import Receiver
+from tests.simulation.rows import as_moment, rows
 from tests.simulation.world import Process, World
 
 ARCHITECTURE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
-CENT = 1e-9
-"""Sums of floats leave dust behind."""
-ENDED = {"completed", "completed_with_errors", "failed", "cancelled"}
-STOPS = {"user: stops a run", "the clock jumps"}
-"""What may end a hold on a result for everybody"""
+DUST = 1e-9
+"""Sums of floats leave it behind."""
 SLACK_SECONDS = 4.0
 """A step that is slow delays what a worker knows."""
+SILENT_SECONDS = 30.0
+"""More than many slow steps take"""
+DEAD_SECONDS = LEASE_SECONDS + 20.0
+"""How long the lease of a dead worker is there at most: the documented time, and that of a sweep."""
 
 
 def documented_changes() -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
@@ -45,179 +53,261 @@ def _changes(block: str) -> set[tuple[str, str]]:
 RUN_CHANGES, RESULT_CHANGES = documented_changes()
 
 
-class Checker:
-    """Looks at the rows of the runs after each step of the database."""
+class RunRow(NamedTuple):
+    id: int
+    status: str
+    done: int
+    errors: int
+    concurrency: int
+    cost_usd: float | None
+    judge_cost_usd: float | None
+    reserved_usd: float
+    budget_usd: float | None
+    experiment_id: int | None
+    experiment_budget: float | None
 
-    def __init__(self, world: World, endpoint: Endpoint) -> None:
+    @property
+    def spent(self) -> float:
+        return (self.cost_usd or 0.0) + (self.judge_cost_usd or 0.0)
+
+
+class LeaseRow(NamedTuple):
+    id: str
+    run_id: int | None
+    worker: str
+    slots: int
+    heartbeat_at: Any
+
+
+class ResultRow(NamedTuple):
+    id: int
+    run_id: int
+    state: str
+    outcome: str
+    claimed_by: str | None
+    fingerprint: str
+    task: str
+
+    @property
+    def is_error(self) -> bool:
+        return self.state == "error" and self.outcome != "cancelled"
+
+    @property
+    def is_ended(self) -> bool:
+        return self.state == "done" or self.is_error
+
+
+class Moment(NamedTuple):
+    """The rows after a step."""
+
+    runs: dict[int, RunRow]
+    leases: dict[str, LeaseRow]
+    results: dict[int, ResultRow]
+
+    def held_by(self, worker: str, run_id: int) -> bool:
+        return any(lease.worker == worker and lease.run_id == run_id for lease in self.leases.values())
+
+
+def moment() -> Moment:
+    return Moment(
+        _by_id(
+            RunRow,
+            "SELECT r.id, status, done, errors, concurrency, cost_usd, judge_cost_usd, reserved_usd, r.budget_usd,"
+            " e.id, e.budget_usd FROM benchmarks_run r LEFT JOIN benchmarks_experiment e ON e.id = r.experiment_id",
+        ),
+        _by_id(LeaseRow, "SELECT id, run_id, worker, slots, heartbeat_at FROM benchmarks_lease"),
+        _by_id(
+            ResultRow,
+            "SELECT r.id, r.run_id, r.state, r.outcome, r.claimed_by, r.response_fingerprint, t.task_id"
+            " FROM benchmarks_result r JOIN benchmarks_task t ON t.id = r.task_id",
+        ),
+    )
+
+
+def _by_id(kind: Any, sql: str) -> dict[Any, Any]:
+    return {row[0]: kind._make(row) for row in rows(sql)}
+
+
+class Checker:
+    """Compares the rows after each step with those before it."""
+
+    def __init__(self, world: World, endpoint: Endpoint, receiver: Receiver | None, *, has_schedules: bool) -> None:
         self.world, self.endpoint = world, endpoint
-        self.statuses: dict[int, str] = {}
-        self.states: dict[int, str] = {}
+        self.before = Moment({}, {}, {})
         self.held_at: dict[tuple[str, str], float] = {}
-        """When a process was last seen to have claimed a result of a task"""
-        self.fingerprints: dict[int, str] = {}
+        """When a worker was last seen to have claimed a result of a task"""
         self.stored: set[str] = set()
+        self.left_behind: set[int] = set()
+        """Runs of which a lease ended with claims, whose reservations stay until nothing is in flight"""
+        self.calm_at: float | None = None
+        self.on_change: Any = lambda run_id: None
+        self.on_sent: Any = lambda process: None
+        self.began: dict[str, float] = {}
+        """When each lease was first seen"""
+        self.deliveries = Deliveries(world, receiver, self.require) if receiver else None
+        self.schedules = Schedules(world, self.require) if has_schedules else None
         endpoint.on_sent = self.sent
 
-    # After each step.
-
     def step(self) -> None:
-        runs = _rows(
-            "SELECT id, status, done, errors, total, concurrency, cost_usd, judge_cost_usd, reserved_usd, budget_usd"
-            " FROM benchmarks_run"
-        )
-        leases = _rows("SELECT id, run_id, worker, slots FROM benchmarks_lease WHERE run_id IS NOT NULL")
-        results = _rows(
-            "SELECT r.id, r.run_id, r.state, r.outcome, r.claimed_by, r.response_fingerprint, t.task_id"
-            " FROM benchmarks_result r JOIN benchmarks_task t ON t.id = r.task_id"
-        )
-        self._statuses(runs)
-        self._states(results, {lease[0]: lease for lease in leases})
-        self._counters(runs, results)
-        self._slots(runs, leases)
+        before, now = self.before, moment()
+        changes = list(self._statuses(before, now))
+        touched = set(self._states(before, now))
+        touched |= {lease.run_id for id, lease in now.leases.items() if lease.run_id and id not in before.leases}
+        self._counters(now)
+        self._budgets(now)
+        self._leases(before, now)
+        self._heartbeats(now)
+        self._reservations(before, now)
+        if self.deliveries:
+            self.deliveries.step(changes)
+        if self.schedules:
+            self.schedules.step()
+        self.before = now
+        for run_id in sorted(touched | {run_id for run_id, _ in changes}):
+            self.on_change(run_id)
 
-    def _statuses(self, runs: list[Any]) -> None:
-        for pk, status, *_ in runs:
-            before = self.statuses.get(pk, status)
-            if before != status:
-                self.world.note(f"run {pk}: {before} → {status}")
-                self._require((before, status) in RUN_CHANGES, f"run {pk} changed from {before} to {status}")
-            self.statuses[pk] = status
-
-    def _states(self, results: list[Any], leases: dict[str, Any]) -> None:
-        for pk, run, state, _, claimed_by, fingerprint, task in results:
-            before = self.states.get(pk, state)
-            if before != state:
-                self._require((before, state) in RESULT_CHANGES, f"result {pk} changed from {before} to {state}")
-            self.states[pk] = state
-            self._require(
-                (claimed_by is not None) == (state in ("claimed", "judging")),
-                f"result {pk} is {state} and claimed by {claimed_by}",
-            )
-            if claimed_by is not None:
-                lease = leases.get(claimed_by)
-                self._require(lease is not None and lease[1] == run, f"result {pk} is claimed by a lease that is gone")
-                self.held_at[lease[2] if lease else "", task] = self.world.now
-            known = self.fingerprints.get(pk)
-            if fingerprint and fingerprint != known:
-                self._require(fingerprint not in self.stored, f"the answer {fingerprint} is stored twice")
-                self._require(not known, f"result {pk} lost its answer {known} to {fingerprint}")
-                self._require(
-                    any(call.fingerprint == fingerprint and call.task == task for call in self.endpoint.answered),
-                    f"result {pk} has the answer {fingerprint}, which was given to another task",
+    def _statuses(self, before: Moment, now: Moment) -> Iterator[tuple[int, str]]:
+        """Statuses change as documented; stops and costs are written by those who hold a lease, and by people."""
+        for pk, run in now.runs.items():
+            was = before.runs.get(pk, run)
+            if was.status != run.status:
+                self.world.note(f"run {pk}: {was.status} → {run.status}")
+                self.require(
+                    (was.status, run.status) in RUN_CHANGES, f"run {pk} changed from {was.status} to {run.status}"
                 )
-                self.fingerprints[pk] = fingerprint
-                self.stored.add(fingerprint)
+                yield pk, run.status
+            by_holder = run.status in ("failed", "paused") or (was.status, run.status) == ("preparing", "running")
+            if (by_holder and was.status != run.status) or run.spent != was.spent:
+                self._require_lease(before, pk, f"changed run {pk}")
+
+    def _require_lease(self, before: Moment, run_id: int, what: str) -> None:
+        process = self.world.process
+        if process is not None and process.name != "web":
+            self.require(before.held_by(process.worker, run_id), f"{process.name} {what} without a lease on it")
+
+    def _states(self, before: Moment, now: Moment) -> Iterator[int]:
+        """States change as documented, claims belong to leases, and only the lease that claimed a result ends it."""
+        for pk, result in now.results.items():
+            was = before.results.get(pk, result)
+            if was is result or was == result:
+                self._claim(now, result)
+                continue
+            yield result.run_id
+            change = (was.state, result.state)
+            self.require(
+                was.state == result.state or change in RESULT_CHANGES,
+                f"result {pk} changed from {change[0]} to {change[1]}",
+            )
+            if was.claimed_by and (result.is_ended or change == ("claimed", "judging")):
+                process = self.world.process
+                lease = before.leases.get(was.claimed_by)
+                held = lease is not None and process is not None and lease.worker == process.worker
+                self.require(held, f"result {pk} is ended by {process and process.name}, whose claim it was not")
+            self._answer(was, result)
+            self._claim(now, result)
+
+    def _claim(self, now: Moment, result: ResultRow) -> None:
+        is_claimed = result.state in ("claimed", "judging")
+        self.require(
+            (result.claimed_by is not None) == is_claimed,
+            f"result {result.id} is {result.state} and claimed by {result.claimed_by}",
+        )
+        if result.claimed_by is not None:
+            lease = now.leases.get(result.claimed_by)
+            if lease is None or lease.run_id != result.run_id:
+                self.world.fail(f"result {result.id} is claimed by a lease that is gone")
             else:
-                self._require(bool(fingerprint) or not known, f"result {pk} lost its answer {known}")
+                self.held_at[lease.worker, result.task] = self.world.now
 
-    def _counters(self, runs: list[Any], results: list[Any]) -> None:
-        ended: Counter[int] = Counter()
-        errors: Counter[int] = Counter()
-        for _, run, state, outcome, *_ in results:
-            is_error = state == "error" and outcome != "cancelled"
-            ended[run] += state == "done" or is_error
-            errors[run] += is_error
-        for pk, _, done, failed, _, _, cost, judge_cost, reserved, budget in runs:
-            self._require(done == ended[pk], f"run {pk} counts {done} results as ended, and has {ended[pk]}")
-            self._require(failed == errors[pk], f"run {pk} counts {failed} errors, and has {errors[pk]}")
-            self._require(reserved > -CENT, f"run {pk} has {reserved} reserved")
-            spent = (cost or 0.0) + (judge_cost or 0.0)
-            self._require(budget is None or spent <= budget + CENT, f"run {pk} has spent {spent} of {budget}")
+    def _answer(self, was: ResultRow, result: ResultRow) -> None:
+        """A paid answer is stored once, for its task, and stays."""
+        known, new = was.fingerprint, result.fingerprint
+        if new == known:
+            return
+        self.require(not known, f"result {result.id} lost its answer {known} to {new}")
+        self.require(new not in self.stored, f"the answer {new} is stored twice")
+        call = self.endpoint.by_fingerprint.get(new)
+        self.require(
+            call is not None and call.task == result.task,
+            f"result {result.id} has the answer {new}, which was given to another task",
+        )
+        self.stored.add(new)
 
-    def _slots(self, runs: list[Any], leases: list[Any]) -> None:
-        taken: Counter[int] = Counter()
-        for _, run, _, slots in leases:
-            taken[run] += slots
-        for run in runs:
-            self._require(taken[run[0]] <= run[5], f"run {run[0]} has leases with {taken[run[0]]} slots of {run[5]}")
+    def _counters(self, now: Moment) -> None:
+        ended = Counter(result.run_id for result in now.results.values() if result.is_ended)
+        errors = Counter(result.run_id for result in now.results.values() if result.is_error)
+        for pk, run in now.runs.items():
+            self.require(run.done == ended[pk], f"run {pk} counts {run.done} results as ended, and has {ended[pk]}")
+            self.require(run.errors == errors[pk], f"run {pk} counts {run.errors} errors, and has {errors[pk]}")
 
-    # At the endpoint.
+    def _budgets(self, now: Moment) -> None:
+        spent: Counter[int | None] = Counter()
+        for pk, run in now.runs.items():
+            self.require(run.reserved_usd > -DUST, f"run {pk} has {run.reserved_usd} reserved")
+            within = run.budget_usd is None or run.spent <= run.budget_usd + DUST
+            self.require(within, f"run {pk} has spent {run.spent} of {run.budget_usd}")
+            spent[run.experiment_id] += run.spent  # type: ignore[assignment]  # sums of money
+        for run in now.runs.values():
+            budget, of_all = run.experiment_budget, spent[run.experiment_id]
+            self.require(budget is None or of_all <= budget + DUST, f"an experiment has spent {of_all} of {budget}")
+
+    def _leases(self, before: Moment, now: Moment) -> None:
+        """No more slots than a run has, and no lease of a worker that is dead for long."""
+        taken: Counter[int | None] = Counter()
+        for lease in now.leases.values():
+            taken[lease.run_id] += lease.slots
+        for pk, run in now.runs.items():
+            self.require(
+                taken[pk] <= run.concurrency, f"run {pk} has leases with {taken[pk]} slots of {run.concurrency}"
+            )
+        preparing = Counter(lease.run_id for lease in now.leases.values() if not lease.slots and lease.run_id)
+        self.require(not preparing or max(preparing.values()) == 1, "two workers prepare one run")
+        if self.calm_at is not None and "the clock jumps" not in self.world.counts:
+            for process in self.world.processes:
+                if process.died_at is None or self.world.now < max(process.died_at, self.calm_at) + DEAD_SECONDS:
+                    continue
+                left = [lease.id for lease in now.leases.values() if lease.worker == process.worker]
+                self.require(
+                    not left, f"{process.name} died {self.world.now - process.died_at:.0f} s ago and has a lease"
+                )
+
+    def _heartbeats(self, now: Moment) -> None:
+        """A worker that nothing keeps from it says again and again that it lives."""
+        self.began = {id: self.began.get(id, self.world.now) for id in now.leases}
+        if self.world.counts.keys() & {"the clock jumps", "database: a step fails"}:
+            return
+        working = {each.worker for each in self.world.processes if each.died_at is None and each.frozen_at is None}
+        for id, lease in now.leases.items():
+            if lease.worker in working and self.world.now - self.began[id] > SILENT_SECONDS:
+                silent = (timezone.now() - as_moment(lease.heartbeat_at)).total_seconds()
+                self.require(
+                    silent < SILENT_SECONDS, f"{lease.worker} lives, and its lease is silent for {silent:.0f} s"
+                )
+
+    def _reservations(self, before: Moment, now: Moment) -> None:
+        """What is reserved is for something in flight."""
+        claimed = {result.run_id for result in now.results.values() if result.claimed_by}
+        for pk, run in now.runs.items():
+            gone = {id for id, lease in before.leases.items() if lease.run_id == pk} - now.leases.keys()
+            if any(result.claimed_by in gone for result in before.results.values() if result.claimed_by):
+                self.left_behind.add(pk)
+            if run.reserved_usd < DUST:
+                self.left_behind.discard(pk)
+            elif run.status == "running" and pk not in self.left_behind:
+                self.require(pk in claimed, f"run {pk} has {run.reserved_usd} reserved, and nothing in flight")
 
     def sent(self, process: Process, task: str) -> None:
+        """Whoever asks has held the result within the last ten seconds, and looked for its lease since it woke."""
         held = self.held_at.get((process.worker, task))
         age = None if held is None else self.world.now - held
-        self._require(
-            age is not None and age <= UNKNOWN_SECONDS + SLACK_SECONDS,
-            f"{process.name} asks {task}, which it last held {'never' if age is None else f'{age:.1f} s ago'}",
-        )
+        what = f"{process.name} asks {task}, which it last held {'never' if age is None else f'{age:.1f} s ago'}"
+        self.require(age is not None and age <= UNKNOWN_SECONDS + SLACK_SECONDS, what)
+        if process.frozen_at is not None and process.frozen_until - process.frozen_at > UNKNOWN_SECONDS:
+            claims = (result.claimed_by for result in self.before.results.values() if result.task == task)
+            holds = any(claim and self.before.leases[claim].worker == process.worker for claim in claims)
+            self.require(holds or (held or 0.0) >= process.frozen_until, f"{what}, before it woke")
+        self.on_sent(process)
 
-    # At the end.
-
-    def end(self) -> None:
-        self.step()
-        for pk, status, summarized in _rows("SELECT id, status, summarized_at FROM benchmarks_run"):
-            self._require(status in ENDED or status == "paused", f"run {pk} never ended: it is {status}")
-            self._require(summarized is not None, f"run {pk} ended without its numbers")
-        self._require(not _rows("SELECT id FROM benchmarks_lease"), "a lease is left")
-        waiting = _rows(
-            "SELECT r.id FROM benchmarks_result r JOIN benchmarks_run u ON u.id = r.run_id"
-            " WHERE u.status != 'paused' AND r.state NOT IN ('done', 'error')"
-        )
-        self._require(not waiting, f"results {[row[0] for row in waiting]} wait in runs that have ended")
-        self._sums()
-        self._summaries()
-        self._scores()
-        self._lost()
-
-    def _sums(self) -> None:
-        """Tokens and money of the runs are those of their results."""
-        trials = 0.0
-        for row in _rows(
-            "SELECT u.id, u.tokens_in, u.cost_usd, u.judge_cost_usd, SUM(COALESCE(r.tokens_in, 0)),"
-            " SUM(COALESCE(r.cost_usd, 0)), SUM(COALESCE(r.judge_cost_usd, 0))"
-            " FROM benchmarks_run u JOIN benchmarks_result r ON r.run_id = u.id GROUP BY u.id"
-        ):
-            pk, tokens, cost, judge_cost, of_results, cost_of_results, judge_cost_of_results = row
-            self._require(tokens == of_results, f"run {pk} counts {tokens} tokens, and its results {of_results}")
-            self._require(
-                abs((cost or 0) - cost_of_results) < CENT, f"run {pk} cost {cost}, and its results {cost_of_results}"
-            )
-            trials += (judge_cost or 0) - judge_cost_of_results
-            self._require(trials > -CENT, f"judging run {pk} cost {judge_cost}, its results {judge_cost_of_results}")
-        # Trials of a judge cost money that no result has.
-        paid = sum(call.cost_usd for call in self.endpoint.answered if call.is_judge and "task-" not in call.task)
-        self._require(trials <= paid + CENT, f"trials of judges cost {trials}, and {paid} was paid for them")
-
-    def _summaries(self) -> None:
-        """The stored numbers of a run are those of its rows."""
-        for pk, summary in _rows("SELECT id, summary FROM benchmarks_run"):
-            rows = _rows(
-                f"SELECT outcome, COUNT(*) FROM benchmarks_result WHERE run_id = {pk} AND outcome != '' GROUP BY 1"
-            )  # a number
-            counted = json.loads(summary).get("outcomes", {})
-            self._require(
-                counted == dict(rows), f"the numbers of run {pk} are of {counted}, and its results {dict(rows)}"
-            )
-
-    def _scores(self) -> None:
-        orphans = _rows(
-            "SELECT s.id FROM benchmarks_score s LEFT JOIN benchmarks_transcript t ON t.result_id = s.result_id"
-            " WHERE t.result_id IS NULL"
-        )
-        self._require(not orphans, "a score has no answer")
-        unscored = _rows(
-            "SELECT r.id FROM benchmarks_result r LEFT JOIN benchmarks_score s ON s.result_id = r.id"
-            " WHERE r.state = 'done' AND s.id IS NULL"
-        )
-        self._require(not unscored, f"results {unscored} are done without a score")
-
-    def _lost(self) -> None:
-        """A paid answer is stored, unless its worker died or lost its hold, or the run was stopped meanwhile."""
-        for call in self.endpoint.answered:
-            if call.is_judge or call.fingerprint in self.stored:
-                continue
-            process = call.process
-            excused = process.died_at is not None or process.was_frozen or self.world.counts.keys() & STOPS
-            self._require(bool(excused), f"the answer {call.fingerprint} to {call.task} was paid and is not stored")
-
-    def _require(self, holds: bool, rule: str) -> None:
+    def require(self, holds: bool, rule: str) -> None:
         if not holds:
             self.world.fail(rule)
-
-
-def _rows(sql: str) -> list[Any]:
-    """Read below Django, whose wrappers would make this a step of its own."""
-    connection.ensure_connection()
-    with closing(connection.connection.cursor()) as cursor:
-        cursor.execute(sql)
-        return list(cursor.fetchall())

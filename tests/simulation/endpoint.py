@@ -19,8 +19,12 @@ FAULTS: dict[str, dict[str, Any]] = {
     "bad_request": {"kind": "bad_request", "status": 400},
     "authentication": {"kind": "authentication", "status": 401, "systemic": True},
 }
+MOST_FROZEN_SECONDS = 10.0
+"""A worker that was frozen for longer finds its connections broken."""
 TOKENS_IN, MOST_OUT = 20, 16
 PRICES = {"input_per_million": 5.0, "output_per_million": 20.0}
+PREFERRED = '{"reason": "It is shorter.", "verdict": "A"}'
+PREFERRED_VALUE = 1.0
 VERDICT = '{"score": 10, "reason": "It agrees."}'
 
 
@@ -49,6 +53,7 @@ class Endpoint:
     def __init__(self, world: World, fault_rate: float, *, knows_key: bool = True) -> None:
         self.world, self.fault_rate, self.knows_key = world, fault_rate, knows_key
         self.answered: list[Call] = []
+        self.by_fingerprint: dict[str, Call] = {}
         self.on_sent: Any = lambda process, task: None
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -61,6 +66,7 @@ class Endpoint:
         self.world.note(f"sends {name} to the {request.model}")
         if not is_judge:
             self.on_sent(process, name)
+        sent_at = self.world.now
         await asyncio.sleep(random.choice((0.02, 0.2, 0.5, 1.5)) * random.uniform(0.5, 1.5))
         if random.random() < 0.02:
             self.world.count("a request hangs")
@@ -69,10 +75,14 @@ class Endpoint:
             fault = "authentication" if not self.knows_key else random.choice([*FAULTS][:-1])
             self.world.count(f"endpoint: {fault}")
             raise ProviderError(message=f"simulated {fault}", **FAULTS[fault])
+        if process.frozen_at is not None and sent_at <= process.frozen_at < process.frozen_until - MOST_FROZEN_SECONDS:
+            self.world.count("endpoint: timeout")
+            raise ProviderError(message="simulated timeout", **FAULTS["timeout"])
         call = Call(len(self.answered), process, name, is_judge, random.randint(1, MOST_OUT))
         self.answered.append(call)
+        self.by_fingerprint[call.fingerprint] = call
         self.world.note(f"gets {call.fingerprint} for {name}")
-        said = VERDICT if is_judge else f"{2 * int(name.removeprefix('task-'))}"
+        said = self._verdict(text) if is_judge else self._answer(int(name.removeprefix("task-")))
         return ChatReply(
             said,
             tokens_in=TOKENS_IN,
@@ -81,6 +91,13 @@ class Endpoint:
             fingerprint=call.fingerprint,
             duration_ms=1.0,
         )
+
+    def _answer(self, number: int) -> str:
+        """Mostly right, and not always in the same words."""
+        return self.world.random.choice((f"{2 * number}", f"{2 * number}", f"It is {2 * number}.", "5"))
+
+    def _verdict(self, text: str) -> str:
+        return PREFERRED if '"verdict"' in text else VERDICT
 
 
 class SimulatedProvider(Provider):

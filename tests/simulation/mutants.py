@@ -13,7 +13,7 @@ from types import ModuleType
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """``old`` occurs in the source of a module of ``benchmarks.engine`` exactly once, and becomes ``new``."""
+    """``old`` occurs in the source of a module of ``benchmarks`` exactly once, and becomes ``new``."""
 
     name: str
     module: str
@@ -22,7 +22,7 @@ class Mutant:
 
     def plant(self) -> None:
         """Load the module again with its fault, in place. For a process of its own: it stays."""
-        module = sys.modules[f"benchmarks.engine.{self.module}"]
+        module = sys.modules[f"benchmarks.{self.module}"]
         exec(compile(self.source(module), module.__file__ or "", "exec"), module.__dict__)  # our own source
         _rebind(module)
 
@@ -45,14 +45,23 @@ def _rebind(changed: ModuleType) -> None:
                 setattr(module, name, new)
 
 
-STORE, LIFE, LEASE, END = "execution.result_store", "execution.lifecycle", "lease", "execution.finishing"
-DISPATCH, EXECUTOR, POOL, SWEEP = (
-    "execution.dispatch",
-    "execution.executor",
-    "execution.request_pool",
-    "execution.sweeper",
+LEASE, RETRY, DELIVERY = "engine.lease", "engine.db_retry", "engine.webhooks.delivery"
+SCHEDULES, WORKER, PREFERENCE = "services.schedules", "worker", "metrics.preference"
+STORE, LIFE, END, DISPATCH, EXECUTOR, POOL, SWEEP, PREPARE, BUDGET, TRIAL = (
+    f"engine.execution.{name}"
+    for name in (
+        "result_store",
+        "lifecycle",
+        "finishing",
+        "dispatch",
+        "executor",
+        "request_pool",
+        "sweeper",
+        "preparing",
+        "budget",
+        "judge_trial",
+    )
 )
-PREPARE, BUDGET, RETRY, TRIAL = "execution.preparing", "execution.budget", "db_retry", "execution.judge_trial"
 MUTANTS = (
     Mutant(
         "a claim ignores its lease",
@@ -117,10 +126,22 @@ MUTANTS = (
         "if False:",
     ),
     Mutant(
-        "units that do not fit stay claimed",
+        "who lost the lease reserves",
         STORE,
-        "_give_back(Result.objects.filter(id__in=rest, claimed_by=self.lease_id))",
+        "            if not run.leases.filter(pk=self.lease_id).exists():\n                return []\n",
         "",
+    ),
+    Mutant(
+        "a reservation replaces those of other leases",
+        STORE,
+        "update(reserved_usd=run.reserved_usd + reserved)",
+        "update(reserved_usd=reserved)",
+    ),
+    Mutant(
+        "runs of an experiment do not see what the others cost",
+        BUDGET,
+        "runs += run.experiment.runs.exclude(pk=run.pk).values_list(*_SPENT)",
+        "pass",
     ),
     Mutant(
         "claims of a lease are not given back",
@@ -295,5 +316,78 @@ MUTANTS = (
         PREPARE,
         "retry_db(insert, what)",
         "retry_db(insert, what); retry_db(lambda: Run.objects.filter(pk=run.pk).update(total=run.total), what)",
+    ),
+    Mutant(
+        "who lost the lease records a trial",
+        TRIAL,
+        "            if lease is not None and not leases.is_held(lease):\n                return False",
+        "",
+    ),
+    Mutant(
+        "a status is told after its transaction",
+        LIFE,
+        '            enqueue_status(run_id, to, fields.get("completed_at"))\n',
+        '    if moved:\n        enqueue_status(run_id, to, fields.get("completed_at"))\n',
+    ),
+    Mutant(
+        "a delivery counts as delivered before it is sent",
+        DELIVERY,
+        "update(attempts=number, next_attempt_at=lost_at, body=body)",
+        "update(attempts=number, next_attempt_at=lost_at, body=body, state=_State.DELIVERED)",
+    ),
+    Mutant(
+        "two workers send one attempt",
+        DELIVERY,
+        "if not _unchanged(row).update(attempts",
+        "if not WebhookDelivery.objects.filter(pk=row.pk).update(attempts",
+    ),
+    Mutant("attempts are not counted", DELIVERY, "update(attempts=number, next", "update(next"),
+    Mutant("a lost attempt is never due again", DELIVERY, "+ LOST_AFTER\n", "+ 1000 * LOST_AFTER\n"),
+    Mutant("a retry does not wait", DELIVERY, "timedelta(seconds=retries.pause(number))", "timedelta(0)"),
+    Mutant("a retry has another body", DELIVERY, "body = row.body or body_of(row)", "body = body_of(row)"),
+    Mutant("a redirect counts as accepted", DELIVERY, "200 <= response.status < 300", "200 <= response.status < 400"),
+    Mutant(
+        "a delivery is given up too early",
+        DELIVERY,
+        "if number >= retries.max_attempts:",
+        "if number >= retries.max_attempts - 1:",
+    ),
+    Mutant("a signature has no time", DELIVERY, 'f"{delivery}.{timestamp}."', 'f"{delivery}."'),
+    Mutant(
+        "deliveries from before the clock was set back wait",
+        DELIVERY,
+        "Q(attempts=0, next_attempt_at__gt=now + 2 * NOT_READY)",
+        "Q(pk=None)",
+    ),
+    Mutant(
+        "every worker fires a due time",
+        SCHEDULES,
+        "filter(pk=schedule.pk, enabled=True, next_run_at=schedule.next_run_at)",
+        "filter(pk=schedule.pk, enabled=True)",
+    ),
+    Mutant(
+        "the next time is set before the transaction of its run",
+        SCHEDULES,
+        "    with transaction.atomic():\n        if not _move_on(schedule, now):\n            return None\n",
+        "    if not _move_on(schedule, now):\n        return None\n    with transaction.atomic():\n",
+    ),
+    Mutant(
+        "the next time stays",
+        SCHEDULES,
+        "update(next_run_at=next_time(read_timetable(schedule.when), now))",
+        "update(next_run_at=schedule.next_run_at)",
+    ),
+    Mutant(
+        "a skipped time leaves no word",
+        SCHEDULES,
+        "        _store_problem(schedule, now, problem)\n    return None",
+        "    return None",
+    ),
+    Mutant("scheduled runs are not compared", WORKER, "if held is None or not lease.heartbeat(held):", "if True:"),
+    Mutant(
+        "a judge that fails counts as a tie",
+        PREFERENCE,
+        "score = judge_failure(session, error, self.timeout_s)",
+        'score = scored(0.5, "")',
     ),
 )

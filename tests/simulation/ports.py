@@ -7,6 +7,7 @@ order of steps can come about. Steps do not overlap, as on SQLite; what PostgreS
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
@@ -24,6 +26,8 @@ from benchmarks import jobs
 from benchmarks.engine import lease, processes
 from benchmarks.engine.execution import dispatch, event_loop, executor, judge_trial, model_clients
 from benchmarks.engine.execution.request_pool import RequestPool
+from benchmarks.engine.webhooks import delivery
+from benchmarks.engine.webhooks.delivery import Attempt
 from benchmarks.metrics.base import Item, Judge, Score, ScoreStatus, judge_error
 from benchmarks.metrics.correctness import Correctness
 from benchmarks.providers import retrying
@@ -32,6 +36,7 @@ from benchmarks.providers.base import Limits, ProviderError, RetryPolicy
 from benchmarks.providers.gate import Gate
 from benchmarks.providers.gates import Gates
 from tests.simulation.endpoint import Endpoint, SimulatedProvider
+from tests.simulation.receiver import Receiver
 from tests.simulation.world import Process, SimulatedEngineLoop, SimulatedFuture, SimulatedQueue, World
 
 MOST_IDLE_SECONDS = 5.0
@@ -46,6 +51,7 @@ class Database:
         self.world, self.on_step = world, on_step
         self.fault_rate, self.slow_rate = 0.0, 0.01
         self.depth = 0
+        self.committed = False
 
     def before(self) -> None:
         world = self.world
@@ -54,18 +60,23 @@ class Database:
         assert self.depth == 0, "no thread may wait in a transaction"
         slow = world.random.random() < self.slow_rate
         world.sleep(world.random.uniform(0.1, 3.0) if slow else world.random.uniform(0.0, 0.004))
+        world.reach_step()
         if world.random.random() < self.fault_rate:
             world.count("database: a step fails")
             raise OperationalError("simulated: the database is unavailable")
 
-    def after(self) -> None:
+    def answer(self) -> None:
+        """Say that a step is done, or nothing, though it is."""
         world = self.world
-        if not world.in_thread:
-            return
-        self.on_step()
-        if world.random.random() < self.fault_rate / 2:
+        if world.in_thread and world.random.random() < self.fault_rate / 2:
             world.count("database: the answer to a commit is lost")
             raise OperationalError("simulated: the connection broke after the commit")
+
+    def after(self) -> None:
+        """Look at what a step changed, and let what waits for it happen."""
+        if self.world.in_thread:
+            self.on_step()
+            self.world.reach_step()
 
 
 class Broker:
@@ -125,10 +136,16 @@ async def _judged(self: Correctness, item: Item, judge: Judge) -> Score:
 
 
 @contextmanager
-def ports(world: World, endpoint: Endpoint, database: Database, broker: Broker) -> Iterator[None]:
+def ports(
+    world: World, endpoint: Endpoint, receiver: Receiver | None, database: Database, broker: Broker
+) -> Iterator[None]:
     loop, stopping = SimulatedEngineLoop(world), Stopping(world)
 
+    real_client = model_clients.model_client
+
     def model_client(name: str) -> model_clients.Model:
+        if not name.startswith("sim/"):
+            return real_client(name)
         memory = _memory(world)
         model = name.partition("/")[2]
         provider = memory.setdefault("provider", SimulatedProvider(endpoint))
@@ -136,6 +153,12 @@ def ports(world: World, endpoint: Endpoint, database: Database, broker: Broker) 
         return model_clients.Model(
             provider, model, gates.of("sim", model, Limits(max_in_flight=16)), Adjustments(name), POLICY
         )
+
+    async def send(attempts: Sequence[Attempt]) -> list[str]:
+        return list(await asyncio.gather(*(delivery._post(receiver, attempt) for attempt in attempts)))
+
+    def wall() -> float:
+        return now().timestamp()
 
     def now() -> datetime:
         return EPOCH + timedelta(seconds=world.now + world.wall_offset)
@@ -173,6 +196,7 @@ def ports(world: World, endpoint: Endpoint, database: Database, broker: Broker) 
             database.depth += 1
         elif not sql.startswith("SELECT"):
             database.after()
+            database.answer()
         return result
 
     enter, leave = transaction.Atomic.__enter__, transaction.Atomic.__exit__
@@ -186,19 +210,29 @@ def ports(world: World, endpoint: Endpoint, database: Database, broker: Broker) 
 
     def left(self: transaction.Atomic, kind: Any, value: Any, trace: Any) -> None:
         database.depth -= 1
-        leave(self, kind, value, trace)
+        try:
+            leave(self, kind, value, trace)
+        finally:
+            if database.committed:  # only now: until the end of the block, the connection is not free for others
+                database.committed = False
+                database.after()
 
     commit = connection.commit
 
     def committed() -> None:
         commit()
-        database.after()
+        database.committed = True
+        database.answer()
 
     with ExitStack() as stack:
         for target, name, value in (
             (time, "monotonic", clock),
             (time, "sleep", sleep),
+            (time, "time", wall),
             (timezone, "now", now),
+            (asyncio, "run", lambda coroutine: loop.submit(coroutine).result()),
+            (delivery, "_send", send),
+            (delivery, "close_old_connections", lambda: None),
             (event_loop, "ENGINE_LOOP", loop),
             (executor, "ENGINE_LOOP", loop),
             (executor, "SimpleQueue", lambda: SimulatedQueue(world)),
@@ -225,6 +259,8 @@ def ports(world: World, endpoint: Endpoint, database: Database, broker: Broker) 
             (transaction.Atomic, "__exit__", left),
         ):
             stack.enter_context(mock.patch.object(target, name, value))
+        if receiver is None:
+            stack.enter_context(mock.patch.dict(settings.CODEFORGE.webhooks, clear=True))
         for function in (retrying.complete_with_retries, Gate.__init__):
             defaults = function.__kwdefaults__ or {}
             stack.enter_context(mock.patch.object(function, "__kwdefaults__", {**defaults, "clock": clock}))

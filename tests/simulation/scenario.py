@@ -1,37 +1,44 @@
-"""One seed: a workload, the workers, the people, and the faults that meet them."""
+"""One seed: a workload, the workers, and the faults that meet them."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from django.db import DatabaseError, connection
-from django.db.models import Q
+from django.db import DatabaseError
 
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.sweeper import runs_without_worker
-from benchmarks.models import LIVE, Dataset, Lease, Run
-from benchmarks.services.errors import NotPossible
-from benchmarks.services.runs import control
-from benchmarks.services.runs.start import start_run
+from benchmarks.engine.webhooks.delivery import send_due
+from benchmarks.models import COMPLETED, LIVE, Dataset
+from benchmarks.worker import DELIVERY_SECONDS, follow_schedules
 from tests.simulation import ports
 from tests.simulation.checker import Checker
+from tests.simulation.ending import check_end
 from tests.simulation.endpoint import Endpoint
+from tests.simulation.faults import Faults
 from tests.simulation.ports import Broker, Database
+from tests.simulation.receiver import Receiver
+from tests.simulation.rows import rows
+from tests.simulation.workload import Workload
 from tests.simulation.world import Broken, Process, World
 
 FAULTY_SECONDS = 15.0
 """How long faults are drawn; people act in this time, too."""
-CALM_SECONDS = 900.0
+CALM_SECONDS = 600.0
 """How long everything may take to end after that."""
-LAST_START_SECONDS = 5.0
 SWEEP_SECONDS = 8.0
 MOST_REAL_SECONDS = 60
-KINDS = ("death", "freeze", "clock", "database", "slow", "broker", "people")
-USED = ("score", "transcript", "result", "lease", "webhookdelivery", "auditentry", "run")
+LIVE_STATUSES = ", ".join(f"'{status}'" for status in sorted(LIVE))
+COMPLETED_STATUSES = ", ".join(f"'{status}'" for status in sorted(COMPLETED))
+UNFINISHED = (
+    f"SELECT 1 FROM benchmarks_run WHERE status IN ({LIVE_STATUSES}) OR summarized_at IS NULL LIMIT 1",
+    "SELECT 1 FROM benchmarks_lease LIMIT 1",
+    "SELECT 1 FROM benchmarks_scheduledrun s JOIN benchmarks_run r ON r.id = s.run_id"
+    f" WHERE s.compared_at IS NULL AND r.status IN ({COMPLETED_STATUSES}) LIMIT 1",
+)
 
 
 @dataclass
@@ -50,33 +57,31 @@ class Scenario:
     def __init__(self, seed: int, dataset: Dataset) -> None:
         self.world = world = World(seed)
         random = world.random
-        self.dataset = dataset
-        # Swarm testing: each seed has some kinds of faults, and none of others.
-        self.kinds = {
-            kind
-            for kind in ("death", "freeze", "clock", "database", "slow", "broker", "people")
-            if random.random() < 0.5
-        }
-        self.endpoint = Endpoint(world, random.choice((0.0, 0.05, 0.3)), knows_key=random.random() > 0.03)
-        self.checker = Checker(world, self.endpoint)
-        self.database = Database(world, self.checker.step)
-        self.broker = Broker(world)
         self.web = Process("web", "web", 1, "web")
-        self.sweep_seconds = random.choice((1.0, SWEEP_SECONDS))
         world.processes.append(self.web)
         world.become = ports.become
+        self.workload = Workload(world, self.web, dataset)
+        self.faults = Faults(world, self.web, self._start_worker)
+        self.endpoint = Endpoint(world, random.choice((0.0, 0.05, 0.3)), knows_key=random.random() > 0.06)
+        self.receiver = Receiver(world) if self.workload.has_webhook else None
+        has_schedules = self.workload.kind == "schedule"
+        self.checker = Checker(world, self.endpoint, self.receiver, has_schedules=has_schedules)
+        self.checker.on_change, self.checker.on_sent = self.faults.changed, self.faults.asked
+        self.database = Database(world, self.checker.step)
+        self.broker = Broker(world)
+        self.sweep_seconds = random.choice((3.0, SWEEP_SECONDS))
 
     def run(self) -> Outcome:
         world = self.world
         outcome = Outcome(world.seed)
         try:
-            with ports.ports(world, self.endpoint, self.database, self.broker):
+            with ports.ports(world, self.endpoint, self.receiver, self.database, self.broker):
                 try:
-                    self._prepare()
+                    self._begin()
                     world.run(FAULTY_SECONDS, self._is_quiet)
                     self._calm_down()
-                    world.run(FAULTY_SECONDS + CALM_SECONDS, self._is_over)
-                    self.checker.end()
+                    world.run(world.now + CALM_SECONDS, self._is_over)
+                    check_end(self.checker)
                 finally:
                     world.end()
         except Broken as broken:
@@ -87,130 +92,63 @@ class Scenario:
         outcome.counts, outcome.seconds, outcome.calls = world.counts, world.now, len(self.endpoint.answered)
         return outcome
 
-    # The workload.
-
-    def _prepare(self) -> None:
-        random, world = self.world.random, self.world
-        for number in range(random.randint(1, 2)):
-            world.thread(self.web, self._start, delay=0.0 if number == 0 else random.uniform(0, LAST_START_SECONDS))
-        for number in range(random.randint(1, 3)):
-            self._start_worker(f"worker-{number + 1}", host=f"host-{random.randint(1, 2)}")
-        if "database" in self.kinds:
-            self.database.fault_rate = random.choice((0.005, 0.05))
-        if "slow" in self.kinds:
-            self.database.slow_rate = 0.1
-        if "broker" in self.kinds:
-            self.broker.fault_rate = random.choice((0.05, 0.4))
-        for kind, action in (("death", self._kill), ("freeze", self._freeze), ("clock", self._move_clock)):
-            if kind in self.kinds:
-                for _ in range(random.randint(1, 4)):
-                    world.at(random.uniform(0.5, FAULTY_SECONDS), action)
-        if "people" in self.kinds:
-            for _ in range(random.randint(1, 5)):
-                world.thread(self.web, self._act, delay=random.uniform(0.5, FAULTY_SECONDS))
-
-    def _start(self) -> None:
+    def _begin(self) -> None:
         random = self.world.random
-        request = {
-            "dataset": self.dataset.slug,
-            "model": "sim/model",
-            "metrics": ["exact_match"],
-            "limit": random.randint(2, 8),
-            "repeats": random.choice((1, 1, 2)),
-            "concurrency": random.choice((1, 3, 8)),
-            "max_tokens": 16,
-        }
-        if random.random() < 0.5:
-            request |= {"metrics": ["exact_match", "correctness"], "judge_model": "sim/judge"}
-        if random.random() < 0.3:
-            request["budget_usd"] = random.choice((0.0005, 0.002, 0.05))
-        run = start_run(request)
-        self.world.note(f"starts run {run.pk}: {request}")
+        self.workload.begin()
+        for number in range(random.randint(1, 3)):
+            self._start_worker(f"worker-{number + 1}", f"host-{random.randint(1, 2)}")
+        kinds = self.faults.kinds
+        if "database" in kinds:
+            self.database.fault_rate = random.choice((0.005, 0.05))
+        if "slow" in kinds:
+            self.database.slow_rate = 0.1
+        if "broker" in kinds:
+            self.broker.fault_rate = random.choice((0.05, 0.4))
+        self.faults.draw(FAULTY_SECONDS)
 
     # Workers.
 
     def _start_worker(self, name: str, host: str) -> None:
-        world = self.world
+        world, random = self.world, self.world.random
         number = len(world.processes)
         process = Process(f"{name}.{number}", host, 100 + number, f"t{number}")
         world.processes.append(process)
         world.note(f"{process.name} starts on {host}")
-        for _ in range(world.random.randint(1, 2)):
+        for _ in range(random.randint(1, 2)):
             world.thread(process, self._jobs)
-        world.thread(process, self._sweeps, delay=world.random.uniform(0, self.sweep_seconds))
+        world.thread(process, partial(self._repeat, self._sweep), delay=random.uniform(0, self.sweep_seconds))
+        if self.workload.kind == "schedule":
+            work = partial(self._repeat, follow_schedules)
+            world.thread(process, work, delay=random.uniform(0, self.sweep_seconds))
+        if self.receiver:
+            work = partial(self._repeat, send_due, DELIVERY_SECONDS)
+            world.thread(process, work, delay=random.uniform(0, DELIVERY_SECONDS))
 
     def _jobs(self) -> None:
         """One thread of a worker's pool. A job that raises is over, as in Celery."""
-        while not self._here().is_stopping:
+        while True:
             run_id = self.broker.take()
             if self._guarded(partial(work_on_run_once, run_id, self.broker.delay)):
                 self.broker.delay(run_id)
 
-    def _sweeps(self) -> None:
-        while not self._here().is_stopping:
-            for run_id in self._guarded(runs_without_worker) or ():
-                self.broker.delay(run_id)
-            self.world.sleep(self.sweep_seconds)
+    def _repeat(self, work: Callable[[], object], seconds: float | None = None) -> None:
+        """A periodic thread of a worker; by default at the interval of sweeps."""
+        while True:
+            self._guarded(work)
+            self.world.sleep(seconds or self.sweep_seconds)
+
+    def _sweep(self) -> None:
+        for run_id in runs_without_worker():
+            self.broker.delay(run_id)
 
     def _guarded(self, job: Callable[[], object]) -> object:
         try:
             return job()
-        except Exception as error:
+        except DatabaseError as error:
             self.world.note(f"a job ended with {type(error).__name__}: {error}")
-            if not isinstance(error, DatabaseError):
-                self.world.fail(f"a job ended with {type(error).__name__}: {error}")
-            return None
-
-    def _here(self) -> Process:
-        assert self.world.process is not None, "a thread belongs to a process"
-        return self.world.process
-
-    def _alive(self) -> list[Process]:
-        return [each for each in self.world.processes if each is not self.web and each.died_at is None]
-
-    # Faults.
-
-    def _kill(self) -> None:
-        if alive := self._alive():
-            victim = self.world.random.choice(alive)
-            victim.died_at = self.world.now
-            self.world.count("a worker is killed")
-            self.world.note(f"{victim.name} is killed")
-            name = victim.name.partition(".")[0]
-            self.world.after(self.world.random.uniform(0.5, 10), lambda: self._start_worker(name, victim.host))
-
-    def _freeze(self) -> None:
-        if alive := self._alive():
-            victim = self.world.random.choice(alive)
-            seconds = self.world.random.choice((3.0, 15.0, 120.0)) * self.world.random.uniform(0.5, 1.5)
-            victim.frozen_until, victim.was_frozen = self.world.now + seconds, True
-            self.world.count("a worker is frozen")
-            self.world.note(f"{victim.name} is frozen for {seconds:.0f} s")
-
-    def _move_clock(self) -> None:
-        self.world.wall_offset += self.world.random.choice((-3600.0, -30.0, 30.0, 100.0, 3600.0))
-        self.world.count("the clock jumps")
-        self.world.note(f"the clock jumps to {self.world.wall_offset:+.0f} s")
-
-    def _act(self) -> None:
-        """Somebody cancels, pauses, resumes or retries a run, or raises its budget."""
-        run = Run.objects.order_by("pk")[self.world.random.randrange(3) : 3].first() or Run.objects.first()
-        if run is None:
-            return
-        actions: dict[str, Callable[[], object]] = {
-            "cancels": lambda: control.cancel_run(run),
-            "pauses": lambda: control.pause_run(run),
-            "resumes": lambda: control.resume_run(run),
-            "retries": lambda: control.retry_failed(run),
-            "pays more for": lambda: control.raise_budget(run, (run.budget_usd or 0.0) + 0.01),
-        }
-        name = self.world.random.choice([*actions])
-        self.world.note(f"somebody {name} run {run.pk}")
-        if name in ("cancels", "pauses"):
-            self.world.count("user: stops a run")
-        with suppress(NotPossible, DatabaseError):
-            actions[name]()
-            self.world.count(f"user: {name} a run")
+        except Exception as error:
+            self.world.fail(f"a job ended with {type(error).__name__}: {error}")
+        return None
 
     # The end.
 
@@ -218,34 +156,24 @@ class Scenario:
         """No more faults: whatever is left has to end now."""
         self.database.fault_rate = self.broker.fault_rate = self.endpoint.fault_rate = 0.0
         self.database.slow_rate, self.sweep_seconds = 0.0, SWEEP_SECONDS
+        self.checker.calm_at = self.world.now
         self.world.note("no more faults")
-        if not self._alive():
+        if not self.faults.alive():
             self._start_worker("worker-9", "host-1")
+        self.workload.calm_down()
 
     def _is_quiet(self) -> bool:
         """Whether nothing will happen any more before the calm."""
-        return "people" not in self.kinds and self.world.now > LAST_START_SECONDS and self._is_over()
+        return "people" not in self.faults.kinds and not self.workload.is_waiting() and self._is_over()
 
     def _is_over(self) -> bool:
-        live = Run.objects.filter(Q(status__in=LIVE) | Q(summarized_at=None))
-        return not live.exists() and not Lease.objects.exists()
-
-
-def clean() -> None:
-    """Delete what a seed left behind, so that the next one begins with the same rows and IDs."""
-    with connection.cursor() as cursor:
-        cursor.execute("PRAGMA foreign_keys = OFF")
-        for name in USED:
-            cursor.execute(f"DELETE FROM benchmarks_{name}")
-        cursor.execute(
-            "DELETE FROM sqlite_sequence WHERE name IN ('benchmarks_run', 'benchmarks_result', 'benchmarks_score')"
-        )
-        cursor.execute("PRAGMA foreign_keys = ON")
+        if self.workload.is_waiting() or any(rows(sql) for sql in UNFINISHED):
+            return False
+        return self.checker.deliveries is None or not self.checker.deliveries.waiting()
 
 
 def try_seed(seed: int, dataset: Dataset) -> Outcome:
-    """What comes of a seed. One that goes on and on without time passing is broken, too."""
-    clean()
+    """What comes of a seed, in an empty database. One that goes on and on without time passing is broken, too."""
     scenario = Scenario(seed, dataset)
     signal.signal(signal.SIGALRM, lambda *_: scenario.world.fail("no time passes"))
     signal.alarm(MOST_REAL_SECONDS)

@@ -19,8 +19,9 @@ PART = 50
 HISTORY = """
 import sys, django
 django.setup()
-from tests.simulation.trying import in_new_database
-*_, last = in_new_database([int(seed) for seed in sys.argv[1:]])
+from tests.simulation.trying import prepared
+with prepared() as tried:
+    *_, last = [tried(int(seed)) for seed in sys.argv[1:]]
 print(last.broken, *last.history, sep="\\n")
 """
 
@@ -63,4 +64,4 @@ def test_a_planted_fault_is_found(name: str) -> None:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_the_place_of_a_planted_fault_exists_once(mutant: Mutant) -> None:
-    assert mutant.source(import_module(f"benchmarks.engine.{mutant.module}"))
+    assert mutant.source(import_module(f"benchmarks.{mutant.module}"))

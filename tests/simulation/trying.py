@@ -1,30 +1,43 @@
-"""Seeds tried one after the other in a database of their own."""
+"""Try seeds, each in a database that is filled in the same way."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from unittest import mock
 
 from django.conf import settings
-from django.test.utils import setup_databases, teardown_databases
+from django.db.models.sql.compiler import SQLCompiler
 
 from benchmarks.models import Dataset
 from codeforge.config import Config, parse_config
+from tests.simulation import receiver
+from tests.simulation.databases import simulated_database
 from tests.simulation.endpoint import PRICES
-from tests.simulation.mutants import Mutant
 from tests.simulation.scenario import Outcome, try_seed
+from tests.simulation.speed import select_of_rows_once
+from tests.simulation.workload import MODELS
 from tests.support.factories import make_dataset, make_task
+
+SLUG = "twelve"
 
 
 def configured() -> Config:
-    models = {"sim/model": PRICES, "sim/judge": PRICES}
-    return parse_config({"providers": {"sim": {"base_url": "http://127.0.0.1:1"}}, "models": models}, environ={})
+    return parse_config(
+        {
+            "providers": {"sim": {"base_url": "http://127.0.0.1:1"}},
+            "models": dict.fromkeys((*MODELS, "sim/judge"), PRICES),
+            "webhooks": {receiver.NAME: receiver.CONFIGURED},
+        },
+        environ={},
+    )
 
 
-def twelve_tasks() -> Dataset:
+def twelve_tasks() -> None:
     tasks = [make_task(number, input=f"task-{number}: What is {number} + {number}?") for number in range(1, 13)]
-    return make_dataset(tasks, slug="twelve")
+    make_dataset(tasks, slug=SLUG)
 
 
 @contextmanager
@@ -37,17 +50,18 @@ def quiet() -> Iterator[None]:
         logging.disable(logging.NOTSET)
 
 
-def in_new_database(seeds: Iterable[int], mutant: Mutant | None = None) -> Iterator[Outcome]:
-    settings.DATABASES["default"]["TEST"] |= {"NAME": ":memory:"}
-    made = setup_databases(verbosity=0, interactive=False)
+@contextmanager
+def prepared() -> Iterator[Callable[[int], Outcome]]:
+    """A function that tries a seed."""
+    os.environ[receiver.SECRET_VARIABLE] = receiver.SECRET
     settings.CODEFORGE = configured()
-    try:
-        dataset = twelve_tasks()
-        if mutant is not None:
-            mutant.plant()
-        with quiet():
-            try_seed(-1, dataset)  # what is cached once for a process is cached from here on, for each seed alike
-            for seed in seeds:
-                yield try_seed(seed, dataset)
-    finally:
-        teardown_databases(made, verbosity=0)
+    with simulated_database(twelve_tasks) as renew:
+
+        def tried(seed: int) -> Outcome:
+            renew()
+            return try_seed(seed, Dataset.objects.get(slug=SLUG))
+
+        quick = mock.patch.object(SQLCompiler, "get_select", select_of_rows_once(SQLCompiler.get_select))
+        with quiet(), quick:
+            tried(-1)  # what is cached once for a process is cached from here on, for each seed alike
+            yield tried

@@ -30,6 +30,14 @@ class Died(BaseException):
     """Unwinds a thread of a process that is dead; it can do nothing on its way."""
 
 
+@dataclass
+class Strike:
+    """A fault that waits until its process has done so many more steps of the database."""
+
+    steps: int
+    fault: Callable[[], None]
+
+
 @dataclass(eq=False)
 class Process:
     """A worker, or the web server: a host, a process ID, and what lives in its memory."""
@@ -42,11 +50,13 @@ class Process:
     """Leases that its jobs hold"""
     is_stopping: bool = False
     died_at: float | None = None
+    frozen_at: float | None = None
+    """When it was frozen the last time"""
     frozen_until: float = 0.0
-    was_frozen: bool = False
     loop: SimulatedLoop | None = None
     memory: dict[str, Any] = field(default_factory=dict)
     """Its gates and providers"""
+    strikes: list[Strike] = field(default_factory=list)
 
     @property
     def worker(self) -> str:
@@ -172,6 +182,19 @@ class World:
         if woken_by_another in waiters:
             waiters.remove(woken_by_another)
         self.check_alive()
+
+    def reach_step(self) -> None:
+        """Let the faults happen that wait for this step of the process at work."""
+        process = self.process
+        if process is None or not process.strikes:
+            return
+        for strike in process.strikes:
+            strike.steps -= 1
+        due = [strike for strike in process.strikes if strike.steps <= 0]
+        process.strikes = [strike for strike in process.strikes if strike.steps > 0]
+        for strike in due:
+            strike.fault()
+        self.sleep(0.0)  # until it is awake again, if it was frozen
 
     def check_alive(self) -> None:
         if self._unwinding or (self.process is not None and self.process.died_at is not None):
