@@ -86,9 +86,11 @@ class ExactMatch(DeterministicMetric):
         explained = [text for layer in written for text in layers(_EXPLANATION.split(layer, maxsplit=1)[0])]
         if equal(*written, *explained):
             return scored(True, f"The {extraction.how} matches the expected text.", extraction)
-        body = extraction.text if extraction.how in _ANNOUNCED else QUESTION.sub(" ", deciding_body(item.actual_output))
+        announced = extraction.how in _ANNOUNCED
+        body = extraction.text if announced else deciding_body(item.actual_output)
         body = body if len(body) <= comparable else f"{body[: MAX_SPACING // 2]}\n{body[-MAX_SPACING // 2 :]}"
-        contradictory = extraction.how not in _ANNOUNCED and marked_answers(whole.text)
+        body = body if announced else QUESTION.sub(" ", body)
+        contradictory = not announced and marked_answers(whole.text)
         if not contradictory and (
             any(equal(*layers(part), part.strip("*_ ")) for part in _parts_alone(body, item.input, references))
             or any(_says(sentence, references, item.input, match_case) for sentence in _deciding_sentences(body))
