@@ -33,17 +33,17 @@ def covers_of(runs: Sequence[Run], *, over_variants: bool = False) -> IntervalCo
 
     A part counts only if all runs have it. Tasks are named by what several of them share.
     """
-    varied = set(_varied(runs)) if over_variants else set()
+    varied = _varied(runs) if over_variants else []
     repeated = all(run.repeats > 1 for run in runs)
     seeded = any(_SEED in run.asked.get("answer", {}) for run in runs)
     seeds = seeded and repeated and not any(run.repeats_same_seed for run in runs)
     covered = [
         *dict.fromkeys(_unit(run) for run in runs),
         *(["repeats with seeds of their own" if seeds else "repeats"] if repeated else []),
-        *([f"variants ({', '.join(label_of(RUN_PARAMETERS[name]) for name in sorted(varied))})"] if varied else []),
+        *([f"variants{_in_parentheses(varied)}"] if over_variants else []),
     ]
     not_covered = [
-        *([] if varied & _PROMPT else ["other prompts"]),
+        *([] if _PROMPT.intersection(varied) else ["other prompts"]),
         *([] if repeated else ["repeats"]),
         *(["other seeds"] if seeded and not seeds and _SEED not in varied else []),
         *(["other judges"] if any(run.judge_model for run in runs) and _JUDGE not in varied else []),
@@ -62,6 +62,10 @@ def _varied(runs: Sequence[Run]) -> list[str]:
     first = [run for run in runs if (run.model, run.dataset_id) == (runs[0].model, runs[0].dataset_id)]
     asked = [{name: value for part in run.asked.values() for name, value in part.items()} for run in first]
     return [name for name in differing(asked) if name in RUN_PARAMETERS]
+
+
+def _in_parentheses(names: Sequence[str]) -> str:
+    return f" ({', '.join(label_of(RUN_PARAMETERS[name]) for name in names)})" if names else ""
 
 
 def _either(words: Sequence[str]) -> str:

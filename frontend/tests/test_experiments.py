@@ -427,10 +427,12 @@ def test_variants_are_averaged_on_request_and_the_address_keeps_it(client: Clien
     each = page(client, address)
     assert 'name="variants"' in each
     assert "Models averaged over the variants" not in each
+    assert "The interval covers the choice of tasks, not other prompts or repeats." in each
     text = page(client, f"{address}?variants=average")
     assert "Models averaged over the variants" in text
     assert "Results by model, variant and dataset" not in text
     assert "Means are over 3 variants" in text
+    assert "The interval covers the choice of tasks and variants, not other prompts or repeats." in text
     assert "It has no runs with seed &lt;2&gt;." in text
     assert f"{address}answers/?variants=average" in text
     assert "Models averaged over the variants" in page(client, f"{address}status/?variants=average")
@@ -442,6 +444,7 @@ def test_an_experiment_launched_to_average_its_variants_does(client: Client) -> 
     assert "Models averaged over the variants" not in page(client, f"/experiments/{experiment.pk}/?variants=each")
     read = client.get(f"/api/v1/benchmarks/experiments/{experiment.pk}").json()
     assert [row["model"] for row in read["averages"]] == ["loop/large", "loop/small", "loop/tiny"]
+    assert read["interval_covers"]["covered"] == ["tasks", "variants"]
     assert read["averages"][0]["variants"] == pytest.approx({"seed <0>": 0.95, "seed <1>": 0.975, "seed <2>": 0.925})
     assert "Means are over 3 variants" in read["verdict"]
     assert client.get(f"/api/v1/benchmarks/experiments/{experiment.pk}?variants=each").json()["averages"] is None
