@@ -85,6 +85,19 @@ class Backend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the library h
         account: User | None = super().authenticate(request, **kwargs)
         return account
 
+    def retrieve_matching_jwk(self, token: str) -> jwt.PyJWK:
+        """The provider's key that the token names. With one key, it need not name it (OpenID Connect Core, 10.1), which
+        the library takes for an error."""
+        answer = requests.get(self.OIDC_OP_JWKS_ENDPOINT, timeout=settings.OIDC_TIMEOUT)
+        answer.raise_for_status()
+        header = jwt.get_unverified_header(token)
+        keys = [key for key in answer.json()["keys"] if key.get("alg", header["alg"]) == header["alg"]]
+        if "kid" in header:
+            keys = [key for key in keys if key.get("kid") == header["kid"]]
+        if len(keys) != 1:
+            raise SuspiciousOperation(f"{len(keys)} keys of the provider are those that the token names.")
+        return jwt.PyJWK(keys[0])
+
     def verify_token(self, token: str, **kwargs: Any) -> dict[str, Any]:
         """Beside signature, time and nonce, which the library checks: who issued the token, and for whom."""
         payload: dict[str, Any] = super().verify_token(token, **kwargs)

@@ -84,18 +84,20 @@ def earlier_database(place: Site, kind: str, backup: Path) -> None:
 def fill(place: Site) -> None:
     """Runs of every kind that the first release knows, with labels, through the API; all have ended then."""
     stack = place.stack
+    many = max(SUMS, RESULTS // 100)
     stack.write_sums("sums", SUMS)
+    stack.write_sums("many", many)
     stack.manage("datasets", "sync")
     stack.start_web()
     stack.start_worker()
     asked = {"dataset": "sums", "metrics": ["exact_match"], "concurrency": 32}
-    repeats = max(RESULTS // SUMS, 1)
-    big = start(place, "/runs", asked | {"model": "loop/good", "repeats": repeats, "tags": ["big"]})
+    repeated = {"dataset": "many", "model": "loop/good", "repeats": max(RESULTS // many, 1), "tags": ["big"]}
+    start(place, "/runs", asked | repeated)
     model = start(place, "/runs", asked | {"model": "loop/good", "metrics": ["token_f1", "exact_match"], "seed": 3})
     judged = asked | {"metrics": ["correctness", "exact_match"], "judge_model": "loop/judge", "limit": 12}
     start(place, "/runs", judged | {"model": "loop/good"})
     start(place, "/runs", asked | {"model": "loop/good", "repeats": 3, "seed": 7, "temperature": 1, "limit": 10})
-    start(place, "/runs", asked | {"model": "loop/fair"})
+    fair = start(place, "/runs", asked | {"model": "loop/fair"})
     stack.post(f"{API}/canvas-sets", {"shapes": "3-6", "count": 12, "seed": 11, "name": "squares"})
     stack.wait_until(lambda: "squares" in slugs(place), "the canvases are there")
     start(place, "/runs", {"dataset": "squares", "model": "baseline/random", "metrics": ["task_score"], "seed": 5})
@@ -103,7 +105,7 @@ def fill(place: Site) -> None:
     stack.post(f"{API}/experiments", experiment | {"metrics": ["exact_match"]})
     settle(place)
     stack.post(f"{API}/runs/{model}/rescore", {"metrics": ["contains"]})
-    stack.post(f"{API}/preferences", {"runs": [big, model], "judge_model": "loop/judge", "tasks": 10})
+    stack.post(f"{API}/preferences", {"runs": [fair, model], "judge_model": "loop/judge", "tasks": 10})
     calibration = {"judge_model": "loop/judge", "canvas_set": "squares", "questions": 15}
     stack.post(f"{API}/calibrations", calibration)
     push(place)
@@ -168,7 +170,7 @@ def numbers(place: Site) -> dict[str, Any]:
         read[f"/runs/{run}/results"] = list(listed(place, f"/runs/{run}/results"))
     for slug in slugs(place):
         read[f"/datasets/{slug}/tasks"] = list(listed(place, f"/datasets/{slug}/tasks"))
-    for path in ("/experiments/1", f"/compare?runs={runs[-1]},{runs[-2]}"):
+    for path in ("/experiments/1", f"/compare?runs={runs[-2]},{runs[-5]}"):
         read[path] = place.stack.get(API + path)
     read = json.loads(json.dumps(read).replace(place.stack.address, ""))  # its port is another after the upgrade
     return read

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import jwt
 import pytest
 import requests
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.contrib.auth.models import User
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, SuspiciousOperation
 from django.test import Client
+from jwt.algorithms import RSAAlgorithm
 
 import codeforge.urls
 from codeforge import oidc
@@ -23,23 +25,28 @@ pytestmark = pytest.mark.django_db
 EMAIL = "ada@example.com"
 
 
+def configure(settings: Any, issuer: str) -> None:
+    """Production with this provider, and the addresses of its login."""
+    settings.OIDC_ISSUER, settings.OIDC_NAME = issuer, "Example SSO"
+    settings.OIDC_RP_CLIENT_ID, settings.OIDC_RP_CLIENT_SECRET = CLIENT, SECRET
+    settings.OIDC_RP_SCOPES, settings.OIDC_RP_SIGN_ALGO = "openid email profile", "RS256"
+    settings.OIDC_USE_PKCE, settings.OIDC_TIMEOUT = True, 5
+    settings.OIDC_USERNAME_CLAIM, settings.OIDC_GROUPS_CLAIM = "email", "groups"
+    settings.OIDC_ROLES, settings.OIDC_DEFAULT_ROLE = ["bench=runner", "bench-admins=admin"], ""
+    settings.LOGIN_REDIRECT_URL_FAILURE = "login"
+    settings.AUTHENTICATION_BACKENDS = [*settings.AUTHENTICATION_BACKENDS, "codeforge.oidc.Backend"]
+    settings.DEV_MODE = False
+    addresses = ModuleType("addresses")
+    addresses.urlpatterns = [*codeforge.urls.urlpatterns, *oidc.urlpatterns]  # type: ignore[attr-defined]
+    addresses.handler403 = codeforge.urls.handler403  # type: ignore[attr-defined]
+    settings.ROOT_URLCONF = addresses
+
+
 @pytest.fixture
 def provider(settings: Any) -> Iterator[OidcProvider]:
     with oidc_provider() as provider:
-        settings.OIDC_ISSUER, settings.OIDC_NAME = provider.issuer, "Example SSO"
-        settings.OIDC_RP_CLIENT_ID, settings.OIDC_RP_CLIENT_SECRET = CLIENT, SECRET
-        settings.OIDC_RP_SCOPES, settings.OIDC_RP_SIGN_ALGO = "openid email profile", "RS256"
-        settings.OIDC_USE_PKCE, settings.OIDC_TIMEOUT = True, 5
-        settings.OIDC_USERNAME_CLAIM, settings.OIDC_GROUPS_CLAIM = "email", "groups"
-        settings.OIDC_ROLES, settings.OIDC_DEFAULT_ROLE = ["bench=runner", "bench-admins=admin"], ""
-        settings.LOGIN_REDIRECT_URL_FAILURE = "login"
-        settings.AUTHENTICATION_BACKENDS = [*settings.AUTHENTICATION_BACKENDS, "codeforge.oidc.Backend"]
-        settings.DEV_MODE = False
+        configure(settings, provider.issuer)
         provider.person = {"sub": "1", "email": EMAIL, "email_verified": True, "groups": ["bench", "others"]}
-        addresses = ModuleType("addresses")
-        addresses.urlpatterns = [*codeforge.urls.urlpatterns, *oidc.urlpatterns]  # type: ignore[attr-defined]
-        addresses.handler403 = codeforge.urls.handler403  # type: ignore[attr-defined]
-        settings.ROOT_URLCONF = addresses
         yield provider
 
 
@@ -128,6 +135,26 @@ def test_a_token_signed_by_somebody_else_lets_nobody_in(client: Client, provider
     provider.signing_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     assert log_in(client) == "/login/"
     assert not User.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("named", "n_keys", "found"), [("a", 2, True), ("c", 2, False), (None, 2, False), (None, 1, True)]
+)
+def test_the_key_is_the_one_that_the_token_names(
+    provider: OidcProvider, monkeypatch: pytest.MonkeyPatch, named: str | None, n_keys: int, found: bool
+) -> None:
+    key = RSAAlgorithm.to_jwk(provider.key.public_key(), as_dict=True)
+    keys = [{**key, "kid": name} for name in ("a", "b")[:n_keys]]
+    backend = oidc.Backend()
+    backend.OIDC_OP_JWKS_ENDPOINT = "keys"
+    answer = SimpleNamespace(json=lambda: {"keys": keys}, raise_for_status=lambda: None)
+    monkeypatch.setattr(oidc, "requests", SimpleNamespace(get=lambda *args, **options: answer))
+    token = jwt.encode({}, provider.key, "RS256", headers={"kid": named} if named else {})
+    if found:
+        assert backend.retrieve_matching_jwk(token).key_id == "a"
+    else:
+        with pytest.raises(SuspiciousOperation):
+            backend.retrieve_matching_jwk(token)
 
 
 def test_information_about_another_person_lets_nobody_in(client: Client, provider: OidcProvider) -> None:
