@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import oidc_provider_mock
 import pytest
 import requests
 from django.contrib.auth.models import User
@@ -12,7 +13,6 @@ from django.test import Client
 
 from codeforge.tests.test_oidc import EMAIL, configure, message
 
-oidc_provider_mock = pytest.importorskip("oidc_provider_mock")
 pytestmark = pytest.mark.django_db
 
 
