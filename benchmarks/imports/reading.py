@@ -126,7 +126,8 @@ _STEP = 4096
 
 
 class Archive:
-    """A ZIP file of JSON documents. Bytes are counted as they are decompressed, because the sizes in a file may lie."""
+    """A ZIP file of JSON documents. A member whose size is too large is not read, and because the sizes in a file may
+    lie, bytes are counted as they are decompressed."""
 
     def __init__(self, file: zipfile.ZipFile, max_bytes: int) -> None:
         self._file = file
@@ -154,6 +155,7 @@ class Archive:
         limit = min(self._left, MAX_JSON_BYTES)
         data = bytearray()
         try:
+            self._refuse_larger(name, where, limit)
             with self._file.open(name) as member:
                 # One byte more than allowed shows that the member is too large.
                 while len(data) <= limit and (more := member.read(min(_STEP, limit + 1 - len(data)))):
@@ -169,6 +171,10 @@ class Archive:
         if self._containers_left < 0:
             raise ImportProblem(f"{where}: the archive has too many objects and lists. Split the log.")
         return json_of(bytes(data), where)
+
+    def _refuse_larger(self, name: str, where: str, limit: int) -> None:
+        if self._file.getinfo(name).file_size > limit:
+            raise ImportProblem(f"{where}: exceeds the limit of {limit // 2**20} MB when decompressed")
 
     def members(self, name: str, streamed: str) -> Iterator[tuple[str, Any]]:
         """Key and value of the object in a member, of which the list at ``streamed`` comes item by item under its key.
@@ -187,6 +193,7 @@ class Archive:
             return bytes(data)
 
         try:
+            self._refuse_larger(name, where, self._left)
             with self._file.open(name) as member:
                 yield from JsonStream(read, where).members(streamed)
         except NotImplementedError:

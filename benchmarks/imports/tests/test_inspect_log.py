@@ -284,6 +284,24 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, compression: int) -> None:
         tracemalloc.stop()
 
 
+def test_a_member_of_600_mb_is_refused_in_the_memory_of_a_small_one(tmp_path: Path) -> None:
+    path = write_archive(tmp_path / "log.eval", inspect_log())
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as file, file.open("samples/9_epoch_1.json", "w") as member:
+        member.write(b'{"id": "')
+        for _ in range(600):
+            member.write(b"x" * 1_000_000)
+        member.write(b'"}')
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            ImportProblem, match=r"samples/9_epoch_1.json: exceeds the limit of \d+ MB when decompressed"
+        ):
+            read_runs(path, max_bytes=256 * 2**20)
+        assert tracemalloc.get_traced_memory()[1] < 4_000_000
+    finally:
+        tracemalloc.stop()
+
+
 @COMPRESSIONS
 def test_a_damaged_member_is_reported(tmp_path: Path, compression: int) -> None:
     path = write_archive(tmp_path / "log.eval", inspect_log(), compression=compression)
