@@ -175,5 +175,15 @@ def test_what_commands_and_the_api_list_stays() -> None:
         check(f"api/{name}", served(path))
 
 
+def test_no_body_in_json_has_further_fields() -> None:
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    operations = [operation for path in schema["paths"].values() for operation in path.values()]
+    bodies = [each["requestBody"]["content"].get("application/json") for each in operations if "requestBody" in each]
+    names = [body["schema"]["$ref"].rsplit("/", 1)[-1] for body in bodies if body and "$ref" in body["schema"]]
+    assert len(names) > 20
+    parts = schema["components"]["schemas"]
+    assert [name for name in names if parts[name].get("additionalProperties") is not False] == []
+
+
 def test_the_schema_of_the_api_stays() -> None:
     check("api/openapi", SchemaGenerator().get_schema(request=None, public=True))

@@ -44,7 +44,9 @@ class Started(ExperimentResource):
     estimate: ExperimentPlan
 
 
-class ModelSerializer(serializers.Serializer[Any]):
+class ModelSerializer(StrictRequest):
+    """A further model of an experiment."""
+
     model = serializers.CharField(max_length=200)
 
 

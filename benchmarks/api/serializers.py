@@ -7,16 +7,22 @@ from typing import Any
 
 from rest_framework import serializers
 
+from benchmarks.services.requests import StrictRequest
+
 
 class CountSerializer(serializers.Serializer[Any]):
     results = serializers.IntegerField(help_text="Number of results that are sent or judged again")
 
 
-class DoubtfulSerializer(serializers.Serializer[Any]):
+class DoubtfulSerializer(StrictRequest):
+    """Whether doubtful references count."""
+
     include = serializers.BooleanField(help_text="Whether tasks with a doubtful reference count")
 
 
-class BudgetSerializer(serializers.Serializer[Any]):
+class BudgetSerializer(StrictRequest):
+    """A higher budget."""
+
     budget_usd = serializers.FloatField(min_value=0)
 
 
