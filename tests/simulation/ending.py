@@ -9,8 +9,10 @@ from tests.simulation.endpoint import PREFERRED_VALUE
 from tests.simulation.rows import rows
 
 ENDED = {"completed", "completed_with_errors", "failed", "cancelled"}
-EXCUSES = {"user: stops a run", "the clock jumps", "a worker is killed", "a worker is frozen"}
-"""What may cost answers that were paid for"""
+STOPS = {"user: stops a run", "the clock jumps"}
+"""What may end a hold on a result for everybody"""
+LOSSES = STOPS | {"a worker is killed", "a worker is frozen"}
+"""What may cost answers and verdicts that were paid for"""
 
 
 def check_end(checker: Checker) -> None:
@@ -83,11 +85,14 @@ def _scores(checker: Checker) -> None:
 
 def _lost(checker: Checker) -> None:
     """What was paid is stored, unless a worker died or lost its hold, or a run was stopped meanwhile."""
-    if checker.world.counts.keys() & EXCUSES:
-        return
-    calls = checker.endpoint.answered
+    calls, faults = checker.endpoint.answered, checker.world.counts.keys()
     for call in calls:
         stored = call.is_judge or call.fingerprint in checker.stored
-        checker.require(stored, f"the answer {call.fingerprint} to {call.task} was paid and is not stored")
+        lost = call.process.died_at is not None or call.process.frozen_at is not None or faults & STOPS
+        checker.require(
+            bool(stored or lost), f"the answer {call.fingerprint} to {call.task} was paid and is not stored"
+        )
+    if faults & LOSSES:
+        return
     paid, spent = sum(call.cost_usd for call in calls), sum(run.spent for run in checker.before.runs.values())
     checker.require(abs(paid - spent) < DUST, f"answers and verdicts cost {paid}, and the runs count {spent}")
