@@ -28,7 +28,7 @@ from benchmarks.management.actions import (
 )
 from benchmarks.management.following import Progress, follow
 from benchmarks.management.resources import DeletingCommand
-from benchmarks.models import LIVE, GateSeries, Run
+from benchmarks.models import COMPLETED, LIVE, GateSeries, Run
 from benchmarks.page_urls import page_address
 from benchmarks.presentation.actions import done_sentence
 from benchmarks.presentation.comparisons import self_check_sentences, series_sentence
@@ -79,12 +79,17 @@ REPORTS = group(
 )
 
 
+SELF_CHECKED = 5
+"""Repeats of a run against itself."""
+
+
 class RunningCommand(DeletingCommand):
     """Starts, shows and rescores runs, and ends with an exit code for pipelines."""
 
     @action(
         "Start a run, follow it, and print the results.",
         switch("--detach", "return as soon as the run is queued"),
+        switch("--self-check", "ask every task five times, or --repeats times, and say what a gate makes of them"),
         *REQUIREMENTS,
         *REPORTS,
         name="run",
@@ -92,6 +97,8 @@ class RunningCommand(DeletingCommand):
     )
     def start(self, **options: Any) -> int | None:
         data = request_data(options)
+        if options["self_check"]:
+            data = {"repeats": SELF_CHECKED} | data
         # Before anything is spent: a requirement that cannot be checked refuses the run.
         _check_requirements(validated(data)["metrics"], options)
         return self._queued(start_run(data), **options)
@@ -251,6 +258,7 @@ class RunningCommand(DeletingCommand):
         nightly: bool,
         series: str = "",
         keep_right: Sequence[str] = (),
+        self_check: bool = False,
         as_json: bool,
         junit: Path | None,
         markdown: Path | None,
@@ -271,6 +279,8 @@ class RunningCommand(DeletingCommand):
             self.print_json(reports.run_json(run, shown, comparisons))
         else:
             self._print_run(run, others, comparisons)
+        if self_check and run.status in COMPLETED:
+            self._print_self_check(run, read_margin(margin), nightly, as_json)
         if junit is not None:
             with writing(junit):
                 reports.write_junit(junit, run, shown)

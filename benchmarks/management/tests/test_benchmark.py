@@ -544,6 +544,16 @@ def test_a_run_with_repeats_is_held_against_itself(endpoint: Endpoint) -> None:
     assert (code, "--repeats 5" in output) == (2, True)
 
 
+def test_a_model_is_run_against_itself(endpoint: Endpoint) -> None:
+    endpoint(always_right)
+    make_dataset(3)
+    code, output = run("run", "sums", "--model", MODEL, "--metrics", "exact_match", "--self-check")
+    assert (code, Run.objects.get().repeats) == (0, 5)
+    assert "10 repeats: an unchanged system passes with 100%" in output
+    code, output = run("run", "sums", "--model", MODEL, "--metrics", "exact_match", "--self-check", "--repeats", 2)
+    assert (code, Run.objects.latest("pk").repeats) == (0, 2)
+
+
 def test_a_task_that_must_stay_right_fails_by_most_of_its_repeats_only(endpoint: Endpoint) -> None:
     endpoint(always_right)
     steady = make_run(make_dataset(3), repeats=3)
