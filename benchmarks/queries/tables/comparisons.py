@@ -61,7 +61,7 @@ def difference_table(first: str) -> Table[Compared]:
             Column("Worse", lambda row: row.comparison.n_worse, "number", only="page"),
             Column("p", lambda row: p_value(row.comparison.p_value), "number", only="text"),
             Column("p (Holm)", lambda row: p_value(row.p_adjusted), "number", info="holm"),
-            Column("Test", _test, look="small soft wide-text wide-only", only="page"),
+            Column("Test", _test, look="small soft wide-only", only="page"),
         ],
         captioned=True,
     )
