@@ -23,6 +23,7 @@ MAX_SPACING = 2_000
 MAX_BARE = 3
 """Words of a line that may be an answer by itself. A longer one beside an answer is a remark."""
 
+_ASKS_FOR_LINE = re.compile(r"[`'\"“]Answer:")
 _ANNOUNCED = frozenset({How.ANSWER_LINE, How.ANSWER_SENTENCE, How.BOXED, How.FENCED_BLOCK})
 _CASE_MATTERS = re.compile(
     r"\b(?:(?:upper|lower|letter|title|camel|snake)[ -]?case|case[- ]sensitive|capital letters?|capitali[sz]\w+)\b",
@@ -58,7 +59,8 @@ class ExactMatch(DeterministicMetric):
     sentence gives in the place of an answer ("The capital of France is Paris."). White space, letter case, emphasis,
     quotes and the stop around it do not matter; all other punctuation does, also quotes in the expected text, and
     letter case if the task is about it ("in upper case"). Unicode is normalized to NFC. To compare strictly, use
-    ``regex`` with ``^`` and ``$``.
+    ``regex`` with ``^`` and ``$``. If the task asks for a line `Answer: …`, nothing else takes its place: what a reply
+    copies from the task may contain the answer.
 
     0 if the reply does not mention the expected text, or announces something else. Any other reply is unparsable: it
     mentions the text, but does not certainly give it as its answer.
@@ -91,7 +93,8 @@ class ExactMatch(DeterministicMetric):
         body = body if len(body) <= comparable else f"{body[: MAX_SPACING // 2]}\n{body[-MAX_SPACING // 2 :]}"
         body = body if announced else QUESTION.sub(" ", body)
         contradictory = not announced and marked_answers(whole.text)
-        if not contradictory and (
+        off_line = _ASKS_FOR_LINE.search(item.input) and (not announced or len(sentences(body)) > 1)
+        if not (contradictory or off_line) and (
             any(equal(*layers(part), part.strip("*_ ")) for part in _parts_alone(body, item.input, references))
             or any(_says(sentence, references, item.input, match_case) for sentence in _deciding_sentences(body))
         ):

@@ -286,3 +286,20 @@ def test_latency_is_the_measured_time_or_nothing():
     assert Latency().score(item(duration_ms=12.5)).value == 12.5
     assert Latency().score(item(duration_ms=0.0)).value == 0.0
     assert Latency().score(item()).status is ScoreStatus.NOT_APPLICABLE
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("22 crowns", 1.0),
+        ("The fee is 22 crowns.\nAnswer: 22 crowns", 1.0),
+        ("Answer: The fee is 22 crowns.", 1.0),
+        ("Notice of the museum: the fee for a projector is 22 crowns.", 0.0),
+        ("Answer: The fee for a projector is 22 crowns. The fee for a canoe is 44 crowns.", 0.0),
+    ],
+)
+def test_what_is_copied_from_a_task_does_not_take_the_place_of_the_line_that_it_asks_for(reply, value):
+    about = replace(
+        item(reply, expected="22 crowns"), input="How much is a projector? End with a line `Answer: <fee>`."
+    )
+    assert ExactMatch().score(about).value == value
