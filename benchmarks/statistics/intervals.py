@@ -9,11 +9,15 @@ vary together, which raises c by the design effect; graded scores vary less than
 lowers it. The interval never leaves [0, 1], and is asymmetric near its ends. A measurement has no upper bound, so it
 gets a t interval with the same variance.
 
+Wilson's interval covers too rarely where few 0/1 scores are wrong, or few right. There, bounds are at least as wide as
+Clopper and Pearson's, with clusters for as many independent scores as give the same c.
+
 An answer with a fault scores 0. Where graded scores hold no 0, rare faults may not have occurred yet, and the observed
 variance says nothing of them: half a result, or cluster, with the score 0 is added to it. The same holds for 1.
 
 Sources: Wilson (1927), JASA 22:209; Dean & Pagano (2015), J. Surv. Stat. Methodol. 3:484, and Franco, Little, Louis &
-Slud (2019), J. Surv. Stat. Methodol. 7:334, for Wilson's interval with a design effect; Student (1908), Biometrika 6:1.
+Slud (2019), J. Surv. Stat. Methodol. 7:334, for Wilson's interval with a design effect; Clopper & Pearson (1934),
+Biometrika 26:404; Korn & Graubard (1998), Surv. Methodol. 24:193, for their interval with clusters; Student (1908), Biometrika 6:1.
 The variances are those of :mod:`benchmarks.statistics.spread`. Simulated coverage: ``tests/benches/statistics``.
 """
 
@@ -39,6 +43,8 @@ from benchmarks.statistics.spread import (
 
 FEW = 30
 """With fewer results, or fewer clusters, the note of an interval says that the sample is small."""
+_FEW_OF_A_KIND = 4.5
+"""With fewer effective zeros, or ones, the bounds of 0/1 scores are at least as wide as Clopper and Pearson's."""
 
 Clusters = Iterable[ClusterCount] | ClusteredSpread
 """How many clusters there are of each size and sum, in any order, iterated once; or clusters already accumulated."""
@@ -144,6 +150,10 @@ def interval_from_moments(moments: Moments, clusters: Clusters | None = None, *,
     is_wilson = not moments.graded and not is_clustered
     factor = two_sided_z(confidence) ** 2 / n if is_wilson else score_factor(spread, mean * (1 - mean), confidence)
     low, high = score_bounds(mean, factor)
+    n_effective = two_sided_z(confidence) ** 2 / factor
+    if not moments.graded and n_effective * min(mean, 1 - mean) < _FEW_OF_A_KIND:
+        exact = _clopper_pearson(mean, n_effective, confidence)
+        low, high = min(low, exact[0]), max(high, exact[1])
     method = ("score" if moments.graded else "wilson") + ("-clustered" if is_clustered else "")
     all_equal = spread.is_flat and not is_wilson
     note = sample_note(n, n_clusters if is_clustered else None, all_equal=all_equal)
@@ -181,6 +191,15 @@ def score_bounds(mean: float, factor: float) -> tuple[float, float]:
     low, high = (middle - half) / (1 + factor), (middle + half) / (1 + factor)
     # At the ends the solution is exact; computed, it would be a rounding error away.
     return (0.0 if mean == 0 else max(0.0, low)), (1.0 if mean == 1 else min(1.0, high))
+
+
+def _clopper_pearson(mean: float, n: float, confidence: float) -> tuple[float, float]:
+    """The bounds that cover at least as often as ``confidence`` says. ``n`` may be a fraction."""
+    from scipy.special import betaincinv
+
+    tail, ones, zeros = (1 - confidence) / 2, n * mean, n * (1 - mean)
+    low = float(betaincinv(ones, zeros + 1, tail)) if ones else 0.0
+    return low, (float(betaincinv(ones + 1, zeros, 1 - tail)) if zeros else 1.0)
 
 
 def _unseen(moments: Moments, mean: float) -> list[float]:
