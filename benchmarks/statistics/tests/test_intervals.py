@@ -6,6 +6,7 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 from statsmodels.stats.proportion import proportion_confint
 
 from benchmarks.statistics.intervals import Moments, interval_from_moments, mean_interval
@@ -15,12 +16,38 @@ scores = st.lists(st.floats(0, 1).map(lambda value: round(value, 3)), min_size=1
 
 
 def test_zeros_and_ones_get_the_wilson_interval_of_statsmodels():
-    for right, n in ((0, 10), (1, 10), (8, 10), (10, 10), (52, 100), (999, 1000), (1, 1)):
+    for right, n in ((5, 10), (25, 30), (5, 100), (52, 100), (995, 1000)):
         for confidence in (0.8, 0.95, 0.99):
             interval = mean_interval([1] * right + [0] * (n - right), confidence=confidence)
             expected = proportion_confint(right, n, alpha=1 - confidence, method="wilson")
             assert (interval.low, interval.high) == pytest.approx(expected, abs=1e-9), (right, n, confidence)
             assert interval.method == "wilson"
+
+
+def test_few_zeros_or_ones_get_bounds_at_least_as_wide_as_clopper_and_pearsons():
+    for right, n in ((0, 10), (1, 10), (8, 10), (10, 10), (4, 100), (999, 1000), (1, 1)):
+        for confidence in (0.8, 0.95, 0.99):
+            interval = mean_interval([1] * right + [0] * (n - right), confidence=confidence)
+            both = [proportion_confint(right, n, alpha=1 - confidence, method=each) for each in ("wilson", "beta")]
+            lows, highs = zip(*both, strict=True)
+            assert (interval.low, interval.high) == pytest.approx((min(lows), max(highs)), abs=1e-9), (right, n)
+
+
+def test_few_wrong_canvases_get_the_bounds_of_as_many_independent_answers():
+    """Korn and Graubard (1998): each canvas of ten is answered alike, so that it counts as one answer."""
+    interval = mean_interval([0] * 10 + [1] * 190, [place // 10 for place in range(200)])
+    assert (interval.low, interval.high) == pytest.approx(proportion_confint(19, 20, method="beta"), abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [5, 10, 15, 30, 100])
+def test_the_intervals_of_zeros_and_ones_cover_at_every_rate(n: int):
+    """Exact, by summing over every possible count. Only a few rates fall below 93%, and none below 92%."""
+    intervals = [interval_from_moments(Moments(n, right, right)) for right in range(n + 1)]
+    rates = np.arange(0.5, 0.9995, 0.005)
+    holds = np.array([[each.low <= rate <= each.high for rate in rates] for each in intervals])
+    covered = (binom.pmf(np.arange(n + 1)[:, None], n, rates) * holds).sum(axis=0)
+    assert covered.min() > 0.92
+    assert np.mean(covered < 0.93) < 0.02
 
 
 def test_the_wilson_interval_of_newcombes_first_example():
