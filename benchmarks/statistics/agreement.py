@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.statistics.intervals import FEW, score_bounds
+from benchmarks.statistics.intervals import FEW_RATED, score_bounds
 from benchmarks.statistics.spread import score_factor, spread_of, two_sided_z
 
 
@@ -67,7 +67,7 @@ def cohen_kappa(
 
     spread = spread_of([influence(*item) for item in items], clusters)
     units, unit = (n, "item") if clusters is None else (spread.n_clusters, "cluster")
-    notes = [f"small sample: {units} {unit}{'s' * (units != 1)}"] if units < FEW else []
+    notes = [f"small sample: {units} {unit}{'s' * (units != 1)}"] if units < FEW_RATED else []
     if 0 < observed < 1 and spread.degrees > 0:
         factor = score_factor(spread, observed * (1 - observed), confidence)
     else:

@@ -23,7 +23,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from benchmarks.statistics.intervals import FEW
+from benchmarks.statistics.intervals import FEW_RATED
 
 DRAWS = 2_000
 _CHUNK = 200_000
@@ -87,7 +87,7 @@ def alpha_of(
     for (name, values), each in zip(items, disagreements, strict=True):
         contents.setdefault(name, _Content()).add(values, each)
     low, high = _posterior_bounds(list(contents.values()), sorted(total), points, confidence)
-    notes = [f"small sample: {n} item{'s' * (n != 1)}"] if n < FEW else []
+    notes = [f"small sample: {n} item{'s' * (n != 1)}"] if n < FEW_RATED else []
     if len(contents) == 1 < n:
         notes.append("all items are one cluster, so the bounds say little")
     rare = n_ratings - max(total.values())

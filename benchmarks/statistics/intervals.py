@@ -42,7 +42,9 @@ from benchmarks.statistics.spread import (
 )
 
 FEW = 30
-"""With fewer results, or fewer clusters, the note of an interval says that the sample is small."""
+"""With fewer results, or clusters, or equal clusters that they are worth, a note says that the sample is small."""
+FEW_RATED = 40
+"""With fewer items, or clusters of them, the notes of κ and α say the same."""
 _FEW_OF_A_KIND = 4.5
 """With fewer effective zeros, or ones, the bounds of 0/1 scores are at least as wide as Clopper and Pearson's."""
 
@@ -156,7 +158,7 @@ def interval_from_moments(moments: Moments, clusters: Clusters | None = None, *,
         low, high = min(low, exact[0]), max(high, exact[1])
     method = ("score" if moments.graded else "wilson") + ("-clustered" if is_clustered else "")
     all_equal = spread.is_flat and not is_wilson
-    note = sample_note(n, n_clusters if is_clustered else None, all_equal=all_equal)
+    note = sample_note(n, n_clusters if is_clustered else None, spread.equal_clusters, all_equal=all_equal)
     return Interval(mean, low, high, n, n_clusters, method, note, confidence)
 
 
@@ -176,7 +178,7 @@ def measurement_interval(
     n_clusters = None
     if clusters is not None and (grouped := _grouped_spread(clusters, n, mean, variance, ())).n_clusters < n:
         spread, n_clusters = grouped, grouped.n_clusters
-    note = sample_note(n, n_clusters)
+    note = sample_note(n, n_clusters, spread.equal_clusters)
     if spread.degrees <= 0:
         return Interval(mean, None, None, n, n_clusters, "mean", note, confidence)
     half = two_sided_t(confidence, spread.degrees) * math.sqrt(spread.variance_of_mean)
@@ -216,11 +218,15 @@ def _grouped_spread(clusters: Clusters, n: int, mean: float, variance: float, un
     return clusters.spread(variance, unseen)
 
 
-def sample_note(n: int, n_clusters: int | None = None, *, all_equal: bool = False) -> str:
-    """What limits an interval, in words. ``n_clusters`` is given if values share clusters."""
+def sample_note(
+    n: int, n_clusters: int | None = None, equal_clusters: float = math.inf, *, all_equal: bool = False
+) -> str:
+    """What limits an interval, in words. ``n_clusters`` is given if values share clusters, and ``equal_clusters`` if
+    these may differ in size."""
     small = [f"{n} result{'s' * (n != 1)}"] if n < FEW else []
-    if n_clusters is not None and n_clusters < FEW:
-        small.append(f"{n_clusters} independent group{'s' * (n_clusters != 1)}")
+    if n_clusters is not None and min(n_clusters, equal_clusters) < FEW:
+        worth = f" of unequal size, worth {equal_clusters:.0f} equal ones" if n_clusters >= FEW else ""
+        small.append(f"{n_clusters} independent group{'s' * (n_clusters != 1)}{worth}")
     notes = [f"small sample: {', '.join(small)}"] if small else []
     if all_equal and n > 1:
         notes.append("all scores are equal, so the interval assumes the largest possible spread")

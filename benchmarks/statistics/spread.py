@@ -2,7 +2,8 @@
 
 Sources: Bell & McCaffrey (2002), Surv. Methodol. 28:169, for the cluster-robust variance CR2 and its degrees of
 freedom; Satterthwaite (1946), Biometrics Bull. 2:110, for degrees of freedom from the variance's own spread; Kish
-(1965), Survey Sampling, for the design effect.
+(1965), Survey Sampling, for the design effect; Carter, Schnepel & Steigerwald (2017), Rev. Econ. Stat. 99:698, for the
+number of equal clusters that uneven ones are worth.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ class Spread:
     """Degrees of freedom of ``variance_of_mean``; 0 if a single cluster leaves it unknown."""
     concentration: float
     """The sum of the squared shares of the clusters: 1/n for independent values, 1 for a single cluster."""
+    equal_clusters: float
+    """How many clusters of equal size tell the variance as well as these do if the values of a cluster are alike."""
 
     @property
     def is_flat(self) -> bool:
@@ -109,11 +112,11 @@ def independent_spread(
     if fourth_moment is not None:
         fourth_moment += UNSEEN * sum(deviation**4 for deviation in unseen) / n
     if n == 1:
-        return Spread(n, n, mean, variance, 0.0, 0.0, 1.0)
+        return Spread(n, n, mean, variance, 0.0, 0.0, 1.0, n)
     degrees = float(n - 1)
     if fourth_moment is not None and variance > NO_SPREAD:
         degrees = _trusted_degrees(degrees, fourth_moment / (n * variance * variance), n)
-    return Spread(n, n, mean, variance, variance / (n - 1), degrees, 1 / n)
+    return Spread(n, n, mean, variance, variance / (n - 1), degrees, 1 / n, n)
 
 
 class ClusteredSpread:
@@ -128,7 +131,7 @@ class ClusteredSpread:
         self.mean = mean
         self.n_values = 0.0
         self.n_clusters = 0
-        self.concentration = self.leverage = self.squared_leverage = 0.0
+        self.concentration = self.fourth_shares = self.leverage = self.squared_leverage = 0.0
         self.variance_of_mean = self.fourths = 0.0
 
     def add(self, size: float, subtotal: float, count: int = 1) -> None:
@@ -139,6 +142,7 @@ class ClusteredSpread:
         self.n_values += size * count
         self.n_clusters += count
         self.concentration += count * share**2
+        self.fourth_shares += count * share**4
         if share < 1:  # A cluster with all values has leverage 1: it determines the mean and leaves no residual.
             square = ((subtotal - size * self.mean) / self.n) ** 2 / (1 - share)
             self.variance_of_mean += count * square
@@ -155,14 +159,23 @@ class ClusteredSpread:
         if not math.isclose(self.n_values, self.n):
             raise ValueError(f"the clusters contain {self.n_values:g} values, not {self.n:g}: count each value once")
         if self.n_clusters == 1:
-            return Spread(self.n, 1, self.mean, variance, 0.0, 0.0, 1.0)
+            return Spread(self.n, 1, self.mean, variance, 0.0, 0.0, 1.0, 1)
         degrees = 1 / (self.concentration + self.leverage**2 - self.squared_leverage)
         squares = [(deviation / self.n_clusters) ** 2 for deviation in unseen]
         variance_of_mean = self.variance_of_mean + UNSEEN * sum(squares)
         fourths = self.fourths + UNSEEN * sum(square**2 for square in squares)
         if variance_of_mean > 0:
             degrees = _trusted_degrees(degrees, fourths / variance_of_mean**2, self.n_clusters)
-        return Spread(self.n, self.n_clusters, self.mean, variance, variance_of_mean, degrees, self.concentration)
+        return Spread(
+            self.n,
+            self.n_clusters,
+            self.mean,
+            variance,
+            variance_of_mean,
+            degrees,
+            self.concentration,
+            equal_clusters=self.concentration**2 / self.fourth_shares,
+        )
 
 
 def clustered_spread(n: int, mean: float, variance: float, clusters: Iterable[ClusterCount]) -> Spread:

@@ -165,6 +165,11 @@ def test_the_note_says_which_sample_is_small():
         ([1, 0, 1], None, "small sample: 3 results"),
         ([1, 0] * 40, [place // 10 for place in range(80)], "small sample: 8 independent groups"),
         ([0.5, 1.0] * 40, [0] * 80, "small sample: 1 independent group"),
+        (
+            [1, 0] * 60,
+            [*range(60), *(60 + place // 10 for place in range(60))],
+            "small sample: 66 independent groups of unequal size, worth 7 equal ones",
+        ),
         ([1, 0] * 5, [place // 5 for place in range(10)], "small sample: 10 results, 2 independent groups"),
         ([1, 0] * 40, None, ""),
     ):

@@ -58,7 +58,7 @@ def independent_zeros_and_ones() -> Iterator[str]:
 def clustered_zeros_and_ones(random: np.random.Generator) -> Iterator[str]:
     values: list[float] = []
     rows: list[list[object]] = []
-    for canvases in (10, 20, 50, 200):
+    for canvases in (10, 20, 30, 50, 200):
         for questions in (3, 18):
             for rate in RATES:
                 row = []
@@ -70,7 +70,7 @@ def clustered_zeros_and_ones(random: np.random.Generator) -> Iterator[str]:
                 rows.append([canvases, questions, rate, *map(coverage, row)])
     yield table(["canvases", "questions each", "rate", *(f"correlation {c}" for c in CORRELATIONS)], rows)
     yield band_summary(values)
-    yield "Of these, with 20 canvases or more: " + band_summary(values[len(values) // 4 :])
+    yield "Of these, with 30 canvases or more: " + band_summary(values[2 * len(values) // 5 :])
 
 
 def _from_sums(sums: list[int], questions: int) -> Interval:
@@ -216,7 +216,7 @@ def kappas(random: np.random.Generator) -> Iterator[str]:
     """κ of a rater against a known truth: independent items, and calibrations with ten answers to a canvas."""
     values: list[float] = []
     rows: list[list[object]] = []
-    for items in (30, 100, 300):
+    for items in (30, 40, 100, 300):
         for positive in (0.5, 0.8, 0.9):
             truth = random.random((REPEATS, items)) < positive
             row = [_kappa_coverage(random, truth, error, error=error, positive=positive) for error in ERRORS]
@@ -233,8 +233,9 @@ def kappas(random: np.random.Generator) -> Iterator[str]:
             values += row
             rows.append([f"{canvases} canvases", f"correlation {correlation}", *map(coverage, row)])
     yield table(["raters", "", *(f"error {error}" for error in ERRORS)], rows)
-    independent = 9 * len(ERRORS)
+    independent = 12 * len(ERRORS)
     yield "Independent items: " + band_summary(values[:independent])
+    yield "Of these, 40 or more: " + band_summary(values[independent // 4 : independent])
     yield "In canvases: " + band_summary(values[independent:])
 
 

@@ -88,7 +88,7 @@ def alphas(random: np.random.Generator, studies: int = ALPHAS) -> Iterator[str]:
             for error in (0.05, 0.15, 0.3):
                 row = []
                 truth = alpha_of(_ratings(random, 40_000, raters, values, error), level).alpha or 0.0
-                for items in (30, 60, 120):
+                for items in (30, 40, 60, 120):
                     found = (alpha_of(_ratings(random, items, raters, values, error), level) for _ in range(studies))
                     row.append(
                         float(
@@ -97,7 +97,7 @@ def alphas(random: np.random.Generator, studies: int = ALPHAS) -> Iterator[str]:
                     )
                 holds += row
                 rows.append([level.value, raters, error, f"{truth:.2f}", *map(coverage, row)])
-    yield table(["level", "raters", "error", "α", "30 items", "60 items", "120 items"], rows)
+    yield table(["level", "raters", "error", "α", *(f"{n} items" for n in (30, 40, 60, 120))], rows)
     yield band_summary(holds)
 
 
