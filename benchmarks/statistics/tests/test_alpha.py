@@ -85,3 +85,14 @@ def test_the_simulation_covers_as_the_documents_say(bench: Callable[..., Iterato
     summary = list(bench(np.random.default_rng(4), studies=studies))[-1]
     mean = float(summary.split("mean ")[1].split("%")[0])
     assert 92 <= mean <= 98, summary
+
+
+def test_few_items_or_few_disagreements_are_a_small_sample():
+    """With 2.4 disagreements expected among 60 items, 90.1% of the intervals contained α."""
+    agreed = [[0.0, 0.0], [1.0, 1.0]] * 30
+    for ratings, note in (
+        (agreed[:38] + [[0.0, 1.0]], "small sample: 39 items, 1 item with different ratings"),
+        (agreed[:55] + [[0.0, 1.0]] * 4, "small sample: 4 items with different ratings"),
+        (agreed[:55] + [[0.0, 1.0]] * 5, ""),
+    ):
+        assert alpha_of(ratings, Level.NOMINAL).note == note

@@ -63,7 +63,7 @@ def clustered_zeros_and_ones(random: np.random.Generator) -> Iterator[str]:
             for rate in RATES:
                 row = []
                 for correlation in CORRELATIONS:
-                    rates = canvas_rates(random, (REPEATS, canvases), rate, correlation)
+                    rates = canvas_rates(random, (4 * REPEATS, canvases), rate, correlation)
                     right = random.binomial(questions, rates)
                     row.append(_share(holds(_from_sums(sums, questions), rate) for sums in right.tolist()))
                 values += row
