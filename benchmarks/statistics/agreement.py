@@ -11,8 +11,11 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.statistics.intervals import FEW_RATED, score_bounds
+from benchmarks.statistics.intervals import score_bounds
 from benchmarks.statistics.spread import score_factor, spread_of, two_sided_z
+
+FEW = 40
+"""With fewer items, or clusters of them, the interval covers too rarely, and the note says that the sample is small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ def cohen_kappa(
 
     spread = spread_of([influence(*item) for item in items], clusters)
     units, unit = (n, "item") if clusters is None else (spread.n_clusters, "cluster")
-    notes = [f"small sample: {units} {unit}{'s' * (units != 1)}"] if units < FEW_RATED else []
+    notes = [f"small sample: {units} {unit}{'s' * (units != 1)}"] if units < FEW else []
     if 0 < observed < 1 and spread.degrees > 0:
         factor = score_factor(spread, observed * (1 - observed), confidence)
     else:

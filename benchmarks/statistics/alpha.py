@@ -23,9 +23,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from benchmarks.statistics.intervals import FEW_RATED
-
 DRAWS = 2_000
+FEW = 60
+"""With fewer items the interval covers too rarely, and the note says that the sample is small."""
 _CHUNK = 200_000
 _UNSEEN = 0.5
 _FEW_RARE = 10
@@ -88,7 +88,7 @@ def alpha_of(
     for (name, values), each in zip(items, disagreements, strict=True):
         contents.setdefault(name, _Content()).add(values, each)
     low, high = _posterior_bounds(list(contents.values()), sorted(total), points, confidence)
-    small = [f"{n} item{'s' * (n != 1)}"] if n < FEW_RATED else []
+    small = [f"{n} item{'s' * (n != 1)}"] if n < FEW else []
     apart = sum(len(values) > 1 for _, values in items)
     if apart < _FEW_APART:
         small.append(f"{apart} item{'s' * (apart != 1)} with different ratings")

@@ -17,7 +17,8 @@ variance says nothing of them: half a result, or cluster, with the score 0 is ad
 
 Sources: Wilson (1927), JASA 22:209; Dean & Pagano (2015), J. Surv. Stat. Methodol. 3:484, and Franco, Little, Louis &
 Slud (2019), J. Surv. Stat. Methodol. 7:334, for Wilson's interval with a design effect; Clopper & Pearson (1934),
-Biometrika 26:404; Korn & Graubard (1998), Surv. Methodol. 24:193, for their interval with clusters; Student (1908), Biometrika 6:1.
+Biometrika 26:404; Korn & Graubard (1998), Surv. Methodol. 24:193, for their interval with clusters; Student (1908),
+Biometrika 6:1.
 The variances are those of :mod:`benchmarks.statistics.spread`. Simulated coverage: ``tests/benches/statistics``.
 """
 
@@ -43,8 +44,6 @@ from benchmarks.statistics.spread import (
 
 FEW = 30
 """With fewer results, or clusters, or equal clusters that they are worth, a note says that the sample is small."""
-FEW_RATED = 40
-"""With fewer items, or clusters of them, the notes of κ and α say the same."""
 _FEW_OF_A_KIND = 4.5
 """With fewer effective zeros, or ones, the bounds of 0/1 scores are at least as wide as Clopper and Pearson's."""
 

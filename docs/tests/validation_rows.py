@@ -52,12 +52,13 @@ ESTIMATES = (
         "Best score; head Mean verdict; head Verdict; term strict_mean; term interval; term half_width; term "
         "readable; term task_score; term cluster; term model_marks",
         "Interval of a mean",
-        (1, 2, 3, 4, 5),
+        (1, 2, 3, 4, 5, 53, 54, 55),
         "benchmarks.statistics.intervals:mean_interval",
         "statsmodels (Wilson, cluster-robust variance), Newcombe's example, Bell and McCaffrey's matrix formulas",
         (
             f"{_S}/test_intervals.py::test_zeros_and_ones_get_the_wilson_interval_of_statsmodels",
             f"{_S}/test_intervals.py::test_the_wilson_interval_of_newcombes_first_example",
+            f"{_S}/test_intervals.py::test_few_zeros_or_ones_get_bounds_at_least_as_wide_as_clopper_and_pearsons",
             f"{_S}/test_intervals.py::test_the_variance_of_equal_clusters_is_that_of_statsmodels",
             f"{_S}/test_intervals.py::test_the_clustered_variance_and_its_degrees_are_the_matrix_formulas_of_bell_and_mccaffrey",
         ),

@@ -91,8 +91,9 @@ def test_few_items_or_few_disagreements_are_a_small_sample():
     """With 2.4 disagreements expected among 60 items, 90.1% of the intervals contained α."""
     agreed = [[0.0, 0.0], [1.0, 1.0]] * 30
     for ratings, note in (
-        (agreed[:38] + [[0.0, 1.0]], "small sample: 39 items, 1 item with different ratings"),
-        (agreed[:55] + [[0.0, 1.0]] * 4, "small sample: 4 items with different ratings"),
+        ([*agreed[:38], [0.0, 1.0]], "small sample: 39 items, 1 item with different ratings"),
+        (agreed[:56] + [[0.0, 1.0]] * 4, "small sample: 4 items with different ratings"),
         (agreed[:55] + [[0.0, 1.0]] * 5, ""),
+        (agreed[:54] + [[0.0, 1.0]] * 5, "small sample: 59 items"),
     ):
         assert alpha_of(ratings, Level.NOMINAL).note == note
