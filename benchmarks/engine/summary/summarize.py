@@ -53,7 +53,7 @@ from benchmarks.engine.summary.subset import with_estimates
 from benchmarks.metrics.base import Metric
 from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.registered_metrics import metric_named
-from benchmarks.models import LOST, Outcome, Result, ResultState, Run, RunStatus, Score
+from benchmarks.models import COMPLETED, LOST, Outcome, Result, ResultState, Run, RunStatus, Score
 from benchmarks.statistics.reliability import Tally, judge_spread_of_sums, reliability_of_tallies
 from benchmarks.summary import (
     Breakdown,
@@ -121,7 +121,7 @@ def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, object], dict[
 def _ended(run: Run, summary: Summary, cells: Mapping[Cell, Sums], means: Means) -> Summary:
     """With what is computed at the end only."""
     guesses = guesses_of(run)
-    judged = run.status == RunStatus.RUNNING  # not of a run that was canceled or has failed
+    judged = run.status in (RunStatus.RUNNING, *COMPLETED)  # not of a run that was canceled or has failed
     return replace(
         summary,
         fault_rates=fault_rates(run),

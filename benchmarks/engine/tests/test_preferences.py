@@ -12,6 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from benchmarks.engine.execution.finishing import refresh_summaries
 from benchmarks.management import following
 from benchmarks.models import AuditEntry, Dataset, DatasetVersion, Outcome, Result, Run, RunStatus, Task
 from benchmarks.queries.compare import runs_to_compare
@@ -90,6 +91,14 @@ def test_a_judge_that_always_takes_the_first_answer_is_reported_and_favors_nobod
     assert numbers.position.mean == 1.0
     assert numbers.position.is_clear
     assert [each.value for each in numbers.strengths] == pytest.approx([0, 0], abs=1e-6)
+
+
+def test_a_second_worker_that_ends_a_run_keeps_its_numbers(endpoint: Endpoint) -> None:
+    """Both have seen that nothing is left, and the slower one computes the numbers of a run that has completed."""
+    endpoint(by_quality)
+    run = compared(sources("weak", "strong"))
+    refresh_summaries(run)
+    assert numbers_of(Run.objects.get(pk=run.pk)) == numbers_of(run)
 
 
 def test_identical_answers_tie_without_the_judge(endpoint: Endpoint) -> None:
