@@ -8,7 +8,8 @@ from tests.simulation.checker import DUST, Checker
 from tests.simulation.endpoint import PREFERRED_VALUE
 from tests.simulation.rows import rows
 
-ENDED = {"completed", "completed_with_errors", "failed", "cancelled"}
+COMPLETED = {"completed", "completed_with_errors"}
+ENDED = COMPLETED | {"failed", "cancelled"}
 STOPS = {"user: stops a run", "the clock jumps"}
 """What may end a hold on a result for everybody"""
 LOSSES = STOPS | {"a worker is killed", "a worker is frozen"}
@@ -57,8 +58,11 @@ def _sums(checker: Checker) -> None:
 
 def _numbers(checker: Checker) -> None:
     """The stored numbers of a run are those of its rows."""
-    for pk, summary in rows("SELECT id, summary FROM benchmarks_run"):
-        counted = json.loads(summary).get("outcomes", {})
+    for pk, status, compared, summary in rows("SELECT id, status, preference, summary FROM benchmarks_run"):
+        numbers = json.loads(summary)
+        of_verdicts = status not in COMPLETED or compared is None or numbers.get("preference")
+        checker.require(of_verdicts, f"preference run {pk} has completed without the numbers of its verdicts")
+        counted = numbers.get("outcomes", {})
         outcomes = dict(
             rows(f"SELECT outcome, COUNT(*) FROM benchmarks_result WHERE run_id = {pk} AND outcome != '' GROUP BY 1")
         )
