@@ -275,15 +275,20 @@ def ranking_sentences(
     return [f"{lead}.", behind, *_unclear(verdict, names), *others, *([] if under else _below(verdict, names, bar))]
 
 
+_FEW_VARIANTS = 3
+"""The fewest that means are over. Of three, intervals cover 91% if variants matter much; of more, 93% or more."""
+
+
 def variance_sentence(n_variants: int, shares: Sequence[Shares | None]) -> str:
     """What the variants contribute to the scores of models; empty if no score varies."""
     known = [each.variants for each in shares if each is not None]
     over = f"Means are over {n_variants} variants, taken as a sample of others like them"
+    small = " Three are a small sample: intervals are approximate." if n_variants == _FEW_VARIANTS else ""
     if not known:
-        return f"{over}." if shares else ""
+        return f"{over}.{small}" if shares else ""
     low, high = min(known), max(known)
     between = percent(low) if percent(low) == percent(high) else f"{percent(low)} to {percent(high)}"
-    return f"{over}: they make up {between} of the variance of scores."
+    return f"{over}: they make up {between} of the variance of scores.{small}"
 
 
 def _lead(first: str, close: Sequence[str], measured: str, *, is_all: bool) -> str:

@@ -4,6 +4,7 @@ from benchmarks.presentation.comparisons import (
     missing_sentence,
     same_sentence,
     threshold_sentence,
+    variance_sentence,
 )
 from benchmarks.statistics.contamination import Sample, published_against_fresh
 from benchmarks.statistics.margins import edges
@@ -146,3 +147,10 @@ def test_missing_scores_keep_a_difference_from_being_more_than_the_margin():
     assert found.low is not None
     assert found.low > 0.05
     assert same_sentence(found, 0.05).startswith("They are not shown to be the same")
+
+
+def test_three_variants_are_called_a_small_sample():
+    small = "Three are a small sample: intervals are approximate."
+    assert variance_sentence(3, [None]).endswith(f"others like them. {small}")
+    assert small not in variance_sentence(4, [None])
+    assert variance_sentence(3, []) == ""

@@ -87,7 +87,8 @@ def alphas(random: np.random.Generator, studies: int = ALPHAS) -> Iterator[str]:
         for raters in (2, 3):
             for error in (0.05, 0.15, 0.3):
                 row = []
-                truth = alpha_of(_ratings(random, 40_000, raters, values, error), level).alpha or 0.0
+                many = max(40_000, 200 * studies)  # the error of the true value must be small beside that of coverage
+                truth = alpha_of(_ratings(random, many, raters, values, error), level).alpha or 0.0
                 for items in (30, 40, 60, 120):
                     found = (alpha_of(_ratings(random, items, raters, values, error), level) for _ in range(studies))
                     row.append(
