@@ -24,12 +24,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 DRAWS = 2_000
-FEW = 60
+FEW = 100
 """With fewer items the interval covers too rarely, and the note says that the sample is small."""
 _CHUNK = 200_000
 _UNSEEN = 0.5
 _FEW_RARE = 10
-_FEW_APART = 5
 
 
 class Level(StrEnum):
@@ -88,11 +87,7 @@ def alpha_of(
     for (name, values), each in zip(items, disagreements, strict=True):
         contents.setdefault(name, _Content()).add(values, each)
     low, high = _posterior_bounds(list(contents.values()), sorted(total), points, confidence)
-    small = [f"{n} item{'s' * (n != 1)}"] if n < FEW else []
-    apart = sum(len(values) > 1 for _, values in items)
-    if apart < _FEW_APART:
-        small.append(f"{apart} item{'s' * (apart != 1)} with different ratings")
-    notes = [f"small sample: {', '.join(small)}"] if small else []
+    notes = [f"small sample: {n} item{'s' * (n != 1)}"] if n < FEW else []
     if len(contents) == 1 < n:
         notes.append("all items are one cluster, so the bounds say little")
     rare = n_ratings - max(total.values())
