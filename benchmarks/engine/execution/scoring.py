@@ -37,7 +37,7 @@ from benchmarks.models import Outcome, Result, ResultState, Run, StoredStep
 from benchmarks.models import Score as StoredScore
 from benchmarks.presentation.labels import task_key
 from benchmarks.providers.base import ProviderError, ToolCall
-from benchmarks.providers.steps import TOLD, of_messages, step_of, told
+from benchmarks.providers.steps import TOLD, Step, of_messages, step_of, told
 from benchmarks.sandbox.sandbox import Sandbox
 
 logger = logging.getLogger(__name__)
@@ -288,7 +288,10 @@ def _answered(answer: Answer) -> Item:
 
 
 def _told(answer: Answer) -> str:
-    steps = [*map(step_of, answer.steps)] or [*of_messages(answer.messages)]
+    return _ends_of([*map(step_of, answer.steps)] or [*of_messages(answer.messages)])
+
+
+def _ends_of(steps: Sequence[Step]) -> str:
     return told(steps[:TOLD], steps[TOLD:][-TOLD:], len(steps))
 
 
@@ -296,8 +299,7 @@ def _stored_steps(result: Result) -> str:
     """The same of a stored result. Of very many steps, only those that are told are read."""
     stored = StoredStep.objects.filter(result=result).order_by("position")
     if not (total := stored.count()):
-        steps = [*of_messages(result.transcript.messages)]
-        return told(steps[:TOLD], steps[TOLD:][-TOLD:], len(steps))
+        return _ends_of([*of_messages(result.transcript.messages)])
     last = stored.filter(position__gt=max(TOLD, total - TOLD))
     return told([row.step for row in stored[:TOLD]], [row.step for row in last], total)
 
