@@ -16,5 +16,8 @@ class Generator:
     """Name → ``make(random, level)``, or ``make(random, level, tokens)``, which returns the fields of one task."""
     shared: ClassVar[Mapping[str, Any]]
     """What all its datasets have beside their tasks, such as metrics, unless a dataset says otherwise."""
+    composed: ClassVar[bool] = False
+    """Whether each task is put together from drawn parts; otherwise the tasks of a kind and level come from one
+    template and are one cluster."""
     takes_tokens: ClassVar[bool] = False
     """Whether its tasks have a context, of a length in tokens that a dataset must give."""

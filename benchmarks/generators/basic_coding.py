@@ -289,4 +289,5 @@ def _finished(name: str, text: str, code: str, cases: list[tuple[str, str]]) -> 
 class BasicCoding(Generator):
     name = "basic-coding"
     shared: ClassVar = {"metrics": ["code_tests"]}
+    composed = True
     kinds: ClassVar = {"machine": machine, "numbers": numbers, "words": words}

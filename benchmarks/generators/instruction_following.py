@@ -164,4 +164,5 @@ def _told(name: str, value: Any) -> str:
 class InstructionFollowing(Generator):
     name = "instruction-following"
     shared: ClassVar = {"metrics": ["constraints"]}
+    composed = True
     kinds: ClassVar = {family: partial(_make, family=family) for family in FAMILIES}

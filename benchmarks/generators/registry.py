@@ -42,10 +42,12 @@ GENERATORS: Plugins[Generator] = Plugins(
 def generate(name: str, seed: int, count: int, tokens: Sequence[int] = ()) -> Iterator[Task]:
     """Yield ``count`` different tasks. Levels and kinds, and lengths of the context in ``tokens``, take turns.
 
+    Tasks from one template share a cluster.
+
     Raises ``ValueError`` if a kind has no more.
     """
-    makers = GENERATORS[name].kinds
-    kinds = tuple(makers)
+    generator = GENERATORS[name]
+    makers, kinds = generator.kinds, tuple(generator.kinds)
     seen: set[str] = set()
     for index in range(count):
         level, kind, number = index % 3 + 1, kinds[index // 3 % len(kinds)], index // 3 // len(kinds) + 1
@@ -60,6 +62,8 @@ def generate(name: str, seed: int, count: int, tokens: Sequence[int] = ()) -> It
             raise ValueError(f"makes no more than {index:,} different tasks: enter at most {index:,}")
         seen.add(content)
         labels: Task = {"difficulty": _DIFFICULTIES[level - 1], "tags": [kind]}
+        if not generator.composed:
+            labels["cluster"] = f"{kind}-{level}"
         if length:
             labels["metadata"] = {"tokens": length[0]}
         yield {"id": f"{kind}-{level}-{number:03}", **task, "name": f"{task['name']} {number}, level {level}", **labels}
