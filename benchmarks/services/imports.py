@@ -49,6 +49,7 @@ from benchmarks.models import (
     Transcript,
 )
 from benchmarks.presentation.numbers import n_of
+from benchmarks.providers.steps import Step
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.datasets.versions import import_dataset
 from benchmarks.services.errors import NotPossible
@@ -236,7 +237,7 @@ def _import_run(source: ImportedRun, request: ImportRequest) -> Imported:
 
 
 def _digest_of(source: ImportedRun) -> str:
-    """SHA-256 of the results: the same for every format in which the tool writes them."""
+    """SHA-256 of the results with their steps: the same for every format in which the tool writes them."""
 
     # Not every format says which scorers measure.
     def plain(names: Iterable[str]) -> list[str]:
@@ -247,10 +248,18 @@ def _digest_of(source: ImportedRun) -> str:
             *(result.task_id, result.repeat, result.answer, result.error, result.cancelled),
             *(result.duration_ms, result.tokens_in, result.tokens_out),
             sorted([*plain([name]), score.status, score.value] for name, score in result.scores.items()),
+            *([] if result.steps is None else [_digest_of_steps(result.steps())]),
         ]
         for result in source.results
     ]
     return hashlib.sha256(json.dumps([source.part, plain(source.metrics), sorted(rows, key=repr)]).encode()).hexdigest()
+
+
+def _digest_of_steps(steps: Iterable[Step]) -> str:
+    hashed = hashlib.sha256()
+    for step in steps:
+        hashed.update(repr(step).encode())
+    return hashed.hexdigest()
 
 
 def _in_other_format(source: ImportedRun, digest: str) -> Run | None:

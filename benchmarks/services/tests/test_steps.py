@@ -171,6 +171,17 @@ def test_a_trajectory_that_cannot_be_read_is_refused_with_the_place(
     assert problem in raised.value.message
 
 
+def test_the_same_answers_by_other_steps_are_another_evaluation(tmp_path: Path) -> None:
+    document = atif()
+    first = import_runs(write(tmp_path / "first.json", document))[0]
+    again = import_runs(write(tmp_path / "again.json", {**document, "notes": "read once more"}))[0]
+    document["steps"][1]["tool_calls"][0]["arguments"] = {"order_id": 7}
+    other = import_runs(write(tmp_path / "other.json", document))[0]
+    assert (again.run, again.is_new) == (first.run, False)
+    assert other.is_new
+    assert [step.arguments for step in steps_of(other.run) if step.kind == "tool_call"] == [{"order_id": 7}]
+
+
 def push(*results: dict[str, Any]) -> Run:
     pushed = open_push({"model": "acme/agent", "dataset_name": "Orders", "expected": len(results)})
     add_results(pushed.pk, {"results": list(results)})
