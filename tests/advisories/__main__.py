@@ -1,8 +1,11 @@
 """``make audit``: pip-audit of the pinned requirements, offline, against the snapshot of advisories beside this file.
 
-``python -m tests.advisories --update all.zip`` makes the snapshot anew from
-https://osv-vulnerabilities.storage.googleapis.com/PyPI/all.zip, which you download before. It keeps the advisories of
-pinned packages.
+``python -m tests.advisories --update ZIP`` makes the snapshot anew. The file, which you download before, is one of
+
+- https://osv-vulnerabilities.storage.googleapis.com/PyPI/all.zip
+- https://github.com/pypa/advisory-database/archive/refs/heads/main.zip
+
+The snapshot keeps which versions of pinned packages are affected, not the texts.
 """
 
 from __future__ import annotations
@@ -16,21 +19,21 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import yaml
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 ROOT = Path(__file__).resolve().parents[2]
 SNAPSHOT = Path(__file__).with_name("snapshot.json")
-NONE = (
-    "{} has no advisories yet, so nothing was audited: no source of advisories could be reached where it was made. "
-    "Download the file that `python -m tests.advisories --help` names, and run "
-    "`python -m tests.advisories --update all.zip`."
-)
+DAYS = 90
+"""An older snapshot is called old."""
+SOURCE = "Affected versions from the PyPA advisory database and OSV, CC BY 4.0; the addresses have the texts"
+_ID_PAGE = "https://osv.dev/vulnerability/{}"
 
 
 def main() -> int:
@@ -38,19 +41,21 @@ def main() -> int:
     parser.add_argument("--update", type=Path, metavar="ZIP", help="make the snapshot from this file")
     if archive := parser.parse_args().update:
         snapshot = snapshot_of(archive, pinned(ROOT.glob("requirements*.txt")))
-        SNAPSHOT.write_text(json.dumps(snapshot, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        SNAPSHOT.write_text(
+            json.dumps(snapshot, separators=(",", ":")).replace('{"id"', '\n{"id"') + "\n", encoding="utf-8"
+        )
         print(f"{SNAPSHOT.name}: {len(snapshot['advisories'])} advisories, as of {snapshot['date']}")
         return 0
-    return audit(SNAPSHOT, [ROOT / "requirements.txt"])
+    files = sorted(ROOT.glob("requirements*.txt"))
+    return audit(SNAPSHOT, [each for each in files if pinned([each])])
 
 
 def audit(path: Path, requirements: list[Path]) -> int:
-    """Audit requirement files against a snapshot; 0 if nothing is known, 1 for findings, 2 without advisories."""
+    """Audit requirement files against a snapshot; 0 if nothing is known, 1 for findings."""
     snapshot = json.loads(path.read_text(encoding="utf-8"))
-    if not snapshot["date"]:
-        print(NONE.format(path.name), file=sys.stderr)
-        return 2
     print(f"Against {len(snapshot['advisories'])} advisories of pinned packages, as of {snapshot['date']}", flush=True)
+    if (days := (datetime.now(UTC).date() - date.fromisoformat(snapshot["date"])).days) > DAYS:
+        print(f"The snapshot is {days:,} days old and knows nothing newer. To renew it: --help", file=sys.stderr)
     command = [
         sys.executable,
         "-m",
@@ -135,19 +140,34 @@ def pinned(files: Any) -> set[str]:
 
 
 def snapshot_of(archive: Path, names: set[str]) -> dict[str, Any]:
-    """The advisories of these packages in OSV's file of an ecosystem, with the day of the newest change in the file."""
+    """Which versions of these packages the advisories in a file name, with the day of the newest change in the file."""
     kept, newest = [], ""
     with zipfile.ZipFile(archive) as file:
         for member in file.namelist():
-            advisory = json.loads(file.read(member))
+            if not member.endswith((".json", ".yaml")):
+                continue
+            # JSON is YAML, but is read much faster; and with BaseLoader a version such as 2.10 stays text.
+            text = file.read(member)
+            advisory = json.loads(text) if member.endswith(".json") else yaml.load(text, yaml.CBaseLoader)
             newest = max(newest, advisory.get("modified", ""))
-            of = {
-                canonicalize_name(each["package"]["name"]) for each in advisory.get("affected", ()) if "package" in each
-            }
-            if of & names and "withdrawn" not in advisory:
-                kept.append(advisory)
-    day = newest[:10] or datetime.now(UTC).date().isoformat()
-    return {"source": "https://osv.dev, PyPI", "date": day, "advisories": sorted(kept, key=lambda each: each["id"])}
+            affected = [
+                {key: each[key] for key in ("package", "ranges", "versions") if key in each}
+                for each in advisory.get("affected", ())
+                if canonicalize_name(each.get("package", {}).get("name", "")) in names
+            ]
+            if affected and "withdrawn" not in advisory:
+                page = _ID_PAGE.format(advisory["id"])
+                kept.append(
+                    {
+                        "id": advisory["id"],
+                        "summary": page,
+                        "aliases": advisory.get("aliases", []),
+                        "affected": affected,
+                    }
+                )
+    if not kept:
+        raise SystemExit(f"{archive} has no advisories of pinned packages.")
+    return {"date": newest[:10], "source": SOURCE, "advisories": sorted(kept, key=lambda each: each["id"])}
 
 
 if __name__ == "__main__":

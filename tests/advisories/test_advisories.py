@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import zipfile
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from packaging.utils import canonicalize_name
 
-from tests.advisories.__main__ import SNAPSHOT, affects, audit, pinned, snapshot_of
+from tests.advisories.__main__ import DAYS, ROOT, SNAPSHOT, affects, audit, pinned, snapshot_of
 
 HASH = "0" * 64
 
@@ -44,10 +47,19 @@ def test_a_snapshot_has_the_advisories_of_pinned_packages_and_the_day_of_the_fil
     with zipfile.ZipFile(tmp_path / "all.zip", "w") as file:
         for name in ("Pillow", "unused"):
             file.writestr(f"{name}.json", json.dumps(advisory(name)))
+        file.writestr("vulns/celer-y/A.yaml", yaml.safe_dump(advisory("Celer_y", versions=["2.10"])))
+        file.writestr("README.md", "no advisory")
     names = pinned(tmp_path.glob("*.txt"))
     assert names == {"pillow", "celer-y"}
     snapshot = snapshot_of(tmp_path / "all.zip", names)
-    assert (snapshot["date"], [each["id"] for each in snapshot["advisories"]]) == ("2026-03-04", ["PYSEC-Pillow"])
+    assert (snapshot["date"], [each["id"] for each in snapshot["advisories"]]) == (
+        "2026-03-04",
+        ["PYSEC-Celer_y", "PYSEC-Pillow"],
+    )
+    assert affects(snapshot["advisories"][0], "celer-y", "2.10")
+    assert "Bad" not in json.dumps(snapshot)
+    with pytest.raises(SystemExit, match="no advisories of pinned packages"):
+        snapshot_of(tmp_path / "all.zip", {"other"})
 
 
 def test_pip_audit_reports_what_the_snapshot_knows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -64,13 +76,21 @@ def test_pip_audit_reports_what_the_snapshot_knows(tmp_path: Path, capfd: pytest
     assert "No known vulnerabilities found" in capfd.readouterr().err
 
 
-def test_without_advisories_nothing_is_said_to_be_audited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    empty = tmp_path / "snapshot.json"
-    empty.write_text(json.dumps({"date": None, "advisories": []}))
-    assert audit(empty, []) == 2
-    assert "nothing was audited" in capsys.readouterr().err
+def test_an_old_snapshot_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    requirements = tmp_path / "requirements.txt"
+    requirements.write_text(f"pillow==1.0 --hash=sha256:{HASH}\n")
+    snapshot = tmp_path / "snapshot.json"
+    today = datetime.now(UTC).date()
+    for days in (DAYS, DAYS + 1):
+        snapshot.write_text(json.dumps({"date": str(today - timedelta(days)), "advisories": []}))
+        audit(snapshot, [requirements])
+        assert ("days old" in capfd.readouterr().err) == (days > DAYS)
 
 
-def test_the_shipped_snapshot_says_its_day_or_that_it_is_empty() -> None:
+def test_the_shipped_snapshot_knows_affected_versions_of_pinned_packages() -> None:
     snapshot = json.loads(SNAPSHOT.read_text())
-    assert bool(snapshot["date"]) == bool(snapshot["advisories"])
+    assert date.fromisoformat(snapshot["date"])
+    names = pinned(ROOT.glob("requirements*.txt"))
+    for advisory in snapshot["advisories"]:
+        assert {canonicalize_name(each["package"]["name"]) for each in advisory["affected"]} <= names, advisory["id"]
+    assert any(affects(advisory, "django", "4.2.15") for advisory in snapshot["advisories"])
