@@ -196,7 +196,7 @@ def call_pairs(expected: Sequence[ExpectedCall], made: Sequence[Mapping[str, Any
 
 
 def _pair(expected: ExpectedCall | None, made: Mapping[str, Any] | None) -> CallPair:
-    wanted = None if expected is None else written_call(expected.get("name"), expected.get("args") or {})
+    wanted = None if expected is None else written_expectation(expected)
     if made is not None and made.get("malformed"):
         return CallPair(wanted, f"{made.get('name', '')}({made.get('raw', '')})"[:ARGUMENTS_LENGTH], False, True)
     if expected is not None and (others := expected.get("accept")):
@@ -211,6 +211,10 @@ def _pair(expected: ExpectedCall | None, made: Mapping[str, Any] | None) -> Call
 def written_call(name: Any, arguments: Any) -> str:
     """Keys are sorted, so equal arguments are written equally."""
     return f"{name}({json.dumps(arguments, ensure_ascii=False, sort_keys=True)})"[:ARGUMENTS_LENGTH]
+
+
+def written_expectation(call: ExpectedCall) -> str:
+    return written_call(call.get("name"), call.get("args") or {})
 
 
 def attempt_rows(attempts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -15,7 +15,10 @@ from typing import Any, ClassVar, Protocol
 from benchmarks.metrics.extraction import Extraction
 from benchmarks.metrics.task_parts import Arguments, ExpectedCall, FinalState, Row, RubricValues, Rule
 from benchmarks.providers.base import ToolCall
+from benchmarks.providers.steps import Failures
 
+FIRST_WRONG_STEP = "first_wrong_step"
+"""In the detail of a judged score: the position of the step at which the judge says that it went wrong."""
 MAX_RECORDED = 2_000
 """Characters of an extraction that are stored with a score; the whole answer is stored with the result."""
 
@@ -124,6 +127,8 @@ class Item:
     """URLs of the images that the model was shown, mostly ``data:``; only if a rubric shows them to the judge."""
     steps: str | None = None
     """What the agent did, as text; only if a rubric shows it to the judge."""
+    failures: Failures | None = None
+    """How many of its steps failed; only if a metric of the run counts them."""
     other_output: str = ""
     """The second of two answers between which a judge chooses; the first is ``actual_output``."""
     reverse_criteria: bool = False

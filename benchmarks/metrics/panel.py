@@ -8,11 +8,22 @@ an error: a mean over whichever judges answered would compare with nothing.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from benchmarks.metrics.base import Item, Judge, JudgedMetric, JudgeUsage, Score, ScoreStatus, scored, shortened
+from benchmarks.metrics.base import (
+    FIRST_WRONG_STEP,
+    Item,
+    Judge,
+    JudgedMetric,
+    JudgeUsage,
+    Score,
+    ScoreStatus,
+    scored,
+    shortened,
+)
 from benchmarks.providers.base import known_sum
 
 J = TypeVar("J", bound=Judge)
@@ -118,6 +129,8 @@ def _voted(metric: JudgedMetric, scores: Sequence[Score], vote: str) -> Score:
     threshold = scores[0].detail.get("passes_at", metric.passes_at)
     n_passed = sum(value >= threshold for value in values)
     kept = {name: scores[0].detail[name] for name in ("passes_at", "rubric") if name in scores[0].detail}
+    named, count = Counter(score.detail.get(FIRST_WRONG_STEP) for score in scores).most_common(1)[0]
+    kept |= {FIRST_WRONG_STEP: named} if named and 2 * count > len(scores) else {}
     if vote == MAJORITY:
         value = 0.5 if 2 * n_passed == len(values) else float(2 * n_passed > len(values))
         kept["passes_at"] = 1.0  # a tie is neither

@@ -40,7 +40,7 @@ from benchmarks.metrics.task_score import TaskScore
 from benchmarks.metrics.token_f1 import TokenF1
 from benchmarks.metrics.tool_calls import ToolCalls, ToolCallsAnyOrder
 from benchmarks.metrics.tool_correctness import ToolCorrectness
-from benchmarks.metrics.trajectories import NeededCalls, UnrepeatedCalls
+from benchmarks.metrics.trajectories import CallsBeforeWrong, NeededCalls, RecoveredErrors, UnrepeatedCalls
 from benchmarks.metrics.translation import Bleu, ChrF
 from benchmarks.plugins import Plugins
 from benchmarks.sandbox.sandbox import Sandbox
@@ -70,6 +70,8 @@ _METRICS: tuple[Metric, ...] = (
     ToolCallsAnyOrder(),
     NeededCalls(),
     UnrepeatedCalls(),
+    RecoveredErrors(),
+    CallsBeforeWrong(),
     CodeTests(),
     RetrievalRecall(),
     RetrievalPrecision(),

@@ -13,14 +13,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, cast, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJsonSchema
 
-from benchmarks.metrics.base import Item, Judge, JudgedMetric, Level, Score, not_applicable, scored, with_passages
+from benchmarks.metrics.base import (
+    FIRST_WRONG_STEP,
+    Item,
+    Judge,
+    JudgedMetric,
+    Level,
+    Score,
+    not_applicable,
+    scored,
+    with_passages,
+)
 from benchmarks.metrics.judge_responses import JudgeResponseError
 from benchmarks.metrics.judges import JUDGING_TIMEOUT_S, JudgeSession, as_data, judge_failure, shown_answer
 from benchmarks.metrics.task_parts import RubricValues
 from benchmarks.providers.base import ProviderError
-from benchmarks.providers.steps import MAX_TOLD
+from benchmarks.providers.steps import MAX_TOLD, MOST_IMPORTED
 
 PREFIX = "rubric:"
 Scale = Literal["0 to 1", "1 to 5", "pass or fail"]
@@ -83,7 +93,32 @@ class _Verdict(BaseModel):
     verdict: Annotated[Literal["pass", "fail"], BeforeValidator(_lower)]
 
 
-_RESPONSES: dict[str, type[BaseModel]] = {"0 to 1": _Share, "1 to 5": _Points, "pass or fail": _Verdict}
+class _OfSteps(BaseModel):
+    first_wrong_step: Annotated[int | None, Field(ge=1, le=MOST_IMPORTED)] = None
+
+
+class _ShareOfSteps(_Share, _OfSteps):
+    pass
+
+
+class _PointsOfSteps(_Points, _OfSteps):
+    pass
+
+
+class _VerdictOfSteps(_Verdict, _OfSteps):
+    pass
+
+
+_RESPONSES: dict[tuple[str, bool], type[BaseModel]] = {
+    ("0 to 1", False): _Share,
+    ("0 to 1", True): _ShareOfSteps,
+    ("1 to 5", False): _Points,
+    ("1 to 5", True): _PointsOfSteps,
+    ("pass or fail", False): _Verdict,
+    ("pass or fail", True): _VerdictOfSteps,
+}
+"""Scale, and whether the judge sees the steps → what it returns."""
+_WHICH_STEP = '"first_wrong_step" (the number of the first of the STEPS that is wrong by these criteria, or null)'
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +188,18 @@ class Rubric:
         for sight in SIGHTS:
             parts += shown[sight]() if sight in self.sees else []
         parts.append(shown_answer(item))
-        keys = f'Return only JSON with the keys "reason" (one or two sentences) and {_ASKED[self.scale]}.'
+        asked = f"{_WHICH_STEP} and {_ASKED[self.scale]}" if "steps" in self.sees else f"and {_ASKED[self.scale]}"
+        comma = "," if "steps" in self.sees else ""
+        keys = f'Return only JSON with the keys "reason" (one or two sentences){comma} {asked}.'
         return "\n\n".join([*parts, keys, "JSON:"])
 
     async def scored_by(self, session: JudgeSession, item: Item) -> Score:
         """The judge's score from 0 to 1. Raises ``JudgeResponseError`` and whatever the judge raises."""
         session.pictures = tuple(item.pictures) if "picture" in self.sees else ()
-        response = await session.ask(self.prompt(item), _RESPONSES[self.scale])
+        response = await session.ask(self.prompt(item), _RESPONSES[self.scale, "steps" in self.sees])
         detail: dict[str, Any] = {"passes_at": self.passes_at, "rubric": self.hash[:12]}
+        if isinstance(response, _OfSteps) and response.first_wrong_step is not None:
+            detail[FIRST_WRONG_STEP] = response.first_wrong_step
         if isinstance(response, _Verdict):
             return scored(response.verdict == "pass", response.reason, **detail)
         given = cast("_Share | _Points", response)

@@ -1,4 +1,4 @@
-"""How an agent got there, by rule: calls that were needed, calls that repeat others, and where it went wrong."""
+"""How an agent got there, by rule: needed and repeated calls, errors recovered from, and where it went wrong."""
 
 from __future__ import annotations
 
@@ -70,6 +70,51 @@ def _plain(call: ToolCall) -> str:
     return call.raw_arguments if call.arguments is None else json.dumps(call.arguments, sort_keys=True)
 
 
+class RecoveredErrors(DeterministicMetric):
+    """Share of the failed steps that the agent recovered from, as ``failures_of`` says. Whether it got to the right end
+    is what other metrics say.
+    """
+
+    name = "recovered_errors"
+    title = "Errors recovered from"
+    description = "Share of the failed steps after which the same tool, or else the agent, succeeded"
+    needs = frozenset({"tool_calls"})
+    decides_outcome = False
+
+    def applies_to(self, item: Item) -> bool:
+        """Always: before a run no step has failed yet. An answer without a failed step is not applicable in
+        ``score``."""
+        return True
+
+    def score(self, item: Item) -> Score:
+        if item.failures is None or not item.failures.total:
+            return not_applicable("No step failed.")
+        total, recovered = item.failures
+        reason = f"Recovered from {recovered} of {total} failed steps."
+        return scored(recovered / total, reason, failure="Errors not recovered from")
+
+
+class CallsBeforeWrong(_Calls):
+    """Calls made before the first one that is not as expected, over calls made. A call that is missing costs nothing
+    here, unless none was made; ``tool_calls`` counts it.
+    """
+
+    name = "calls_before_wrong"
+    title = "Calls before the first wrong one"
+    description = "Share of the calls made that come before the first one that the task does not expect"
+    needs = frozenset({"expected_tools"})
+
+    def score(self, item: Item) -> Score:
+        made = item.tool_calls
+        if not made:
+            return scored(0.0, "No tool called.", failure="No tool called")
+        wrong = first_wrong_call(item.expected_tools, made)
+        if wrong is None:
+            return scored(1.0, "No call is wrong.")
+        reason = f"Call {wrong.place + 1} of {len(made)}, {made[wrong.place].name}, is the first wrong one."
+        return scored(wrong.place / len(made), reason, failure="Wrong call")
+
+
 class WrongCall(NamedTuple):
     """The place of a call among all calls, and what was expected there; ``None`` if no call was."""
 
@@ -86,7 +131,13 @@ def first_wrong_call(expected: Sequence[ExpectedCall], made: Sequence[ToolCall])
         return None
     compared = made[:MAX_COMPARED]
     credits = [[call_credit(wanted, call) for call in compared] for wanted in expected]
-    pairs = {actual: wanted for wanted, actual in best_in_order(credits) if credits[wanted][actual] > 0}
+    pairs: dict[int, int] = {}
+    free = 0
+    for row, actual in best_in_order(credits):
+        if credit := credits[row][actual]:
+            # Of equal calls the first one was the right one, and the others repeat it.
+            first = next(each for each in range(free, actual + 1) if credits[row][each] == credit)
+            pairs[first], free = row, first + 1
     for place in range(len(compared)):
         wanted = pairs.get(place)
         if wanted is None or credits[wanted][place] < 1:

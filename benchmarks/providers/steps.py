@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.providers.clean_text import shortened, storable, storable_json
 
@@ -29,6 +30,7 @@ _TOLD_CHARACTERS = 400
 """…and the characters of each."""
 MAX_TOLD = 2 * TOLD * (_TOLD_CHARACTERS + 1) + 40
 """Characters of what a judge is told at most."""
+_FAILED = "error:"
 MAX_NAME = 200
 MAX_DEPTH = 100
 LARGEST_COUNT = 2**31 - 1
@@ -119,7 +121,10 @@ def steps_of(given: Any, notes: list[str]) -> tuple[Step, ...]:
 
 
 def of_messages(messages: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
-    """The steps of a conversation in OpenAI's chat form: what a run's own loop with tools did."""
+    """The steps of a conversation in OpenAI's chat form: what a run's own loop with tools did.
+
+    A call failed if its result begins with ``error:``, in any case of letters, as the results of simulated tools do.
+    """
     results = {str(each.get("tool_call_id")): each for each in messages if each.get("role") == "tool"}
     for message in messages:
         role = str(message.get("role") or "")
@@ -130,12 +135,41 @@ def of_messages(messages: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
         for call in calls:
             function = call.get("function") or {}
             returned = results.get(str(call.get("id")))
+            said = None if returned is None else plain_text(returned.get("content"))
+            failed = said is not None and said.lower().startswith(_FAILED)
             yield Step(
                 kind=TOOL_CALL,
                 name=str(function.get("name") or "")[:MAX_NAME],
                 arguments=parsed(function.get("arguments")),
-                result=None if returned is None else parsed(plain_text(returned.get("content"))),
+                result=None if failed else parsed(said),
+                error=said or "" if failed else "",
             )
+
+
+class Failures(NamedTuple):
+    """How many steps of an answer failed, and how many of these the agent recovered from."""
+
+    total: int
+    recovered: int
+
+
+def failures_of(steps: Iterable[tuple[str, str, bool]]) -> Failures:
+    """Counted from kind, name and ``failed`` of each step, in order.
+
+    A failed tool call is recovered from when a later call of the same tool succeeds, any other failed step when a later
+    call of a tool or of the model does.
+    """
+    total = recovered = others = 0
+    open_calls: Counter[str] = Counter()
+    for kind, name, failed in steps:
+        if failed:
+            total += 1
+            open_calls[name] += kind == TOOL_CALL
+            others += kind != TOOL_CALL
+        elif kind in (TOOL_CALL, MODEL_CALL):
+            recovered += others + (open_calls.pop(name, 0) if kind == TOOL_CALL else 0)
+            others = 0
+    return Failures(total, recovered)
 
 
 def told(first: Sequence[Step], last: Sequence[Step], total: int) -> str:

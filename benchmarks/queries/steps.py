@@ -14,6 +14,7 @@ from django.db.models import Count, Q, QuerySet
 
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.scoring import with_stored_answer
+from benchmarks.metrics.base import FIRST_WRONG_STEP
 from benchmarks.metrics.final_state import MAX_CALLS
 from benchmarks.metrics.task_parts import ExpectedCall, ExpectedRow
 from benchmarks.metrics.trajectories import first_wrong_call
@@ -59,11 +60,16 @@ class StepCounts:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The step at which an answer went wrong, and the call that was expected there, if one was."""
+    """The step at which an answer went wrong, and the call that was expected there, if one was.
+
+    ``failed`` if no reference and no judge says so, but the step failed.
+    """
 
     position: int
     expected: str = ""
     failed: bool = False
+    metric: str = ""
+    """By which a judge names the step; empty if none does."""
 
 
 def has_steps(result: Result) -> bool:
@@ -92,7 +98,7 @@ class Steps:
     def counts(self) -> StepCounts:
         if self._told is not None:
             calls = sum(row.kind == TOOL_CALL for row in self._told)
-            return StepCounts(len(self._told), calls)
+            return StepCounts(len(self._told), calls, sum(row.failed for row in self._told))
         return StepCounts(
             **self._stored.aggregate(
                 total=Count("pk"),
@@ -137,9 +143,14 @@ class Steps:
             raise StoredStep.DoesNotExist
         return self._told[position - 1]
 
+    def _has(self, position: int) -> bool:
+        if self._told is None:
+            return self._stored.filter(position=position).exists()
+        return position <= len(self._told)
+
     def next_failed(self, after: int) -> int | None:
         if self._told is not None:
-            return None
+            return next((row.position for row in self._told if row.failed and row.position > after), None)
         failed = self._stored.filter(failed=True, position__gt=after)
         return failed.order_by("position").values_list("position", flat=True).first()
 
@@ -150,13 +161,18 @@ class Steps:
         return list(self._stored.filter(kind=TOOL_CALL).order_by("position")[:most])
 
     def fault(self, task: Task, written: Callable[[ExpectedCall], str]) -> Fault | None:
-        """By the calls that the task expects; without any, the first step that failed. ``None`` if there is neither."""
+        """By the calls that the task expects; else by the judge of a rubric that sees the steps; else, without expected
+        calls, the first step that failed. ``None`` if there is none of these."""
         calls = self.calls()
         given = [(call.name, call.whole.get("arguments")) for call in calls]
         made = [ToolCall("", name, each if isinstance(each, dict) else None, "") for name, each in given]
         if wrong := first_wrong_call(task.expected_tools, made):
             expected = "" if wrong.expected is None else written(wrong.expected)
             return Fault(calls[wrong.place].position, expected)
+        for score in self.result.scores.filter(detail__has_key=FIRST_WRONG_STEP).order_by("pk"):
+            position = score.detail[FIRST_WRONG_STEP]
+            if self._has(position):
+                return Fault(position, metric=score.metric)
         first = self.next_failed(0)
         return None if first is None or task.expected_tools else Fault(first, failed=True)
 

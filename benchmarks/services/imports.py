@@ -25,7 +25,14 @@ from benchmarks.dataset_format.spec import DatasetSpec, as_mapping
 from benchmarks.dataset_format.validation import validate_dataset_fields
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.result_store import upsert_scores
-from benchmarks.engine.execution.scoring import FAILED, ending_of, not_applicable_to, score_of, with_stored_answer
+from benchmarks.engine.execution.scoring import (
+    FAILED,
+    ending_of,
+    failures_in,
+    not_applicable_to,
+    score_of,
+    with_stored_answer,
+)
 from benchmarks.engine.execution.step_store import write_steps
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.imports.assembly import unread_sentence
@@ -49,7 +56,7 @@ from benchmarks.models import (
     Transcript,
 )
 from benchmarks.presentation.numbers import n_of
-from benchmarks.providers.steps import Step
+from benchmarks.providers.steps import Step, of_messages
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.datasets.versions import import_dataset
 from benchmarks.services.errors import NotPossible
@@ -490,7 +497,10 @@ def _end(
             row.error_message = "The run ended before the task did."
         return {}
     # The file does not say whether the model could call tools.
-    item = replace(with_stored_answer(task, row), tools_offered=False)
+    item = replace(with_stored_answer(replace(task, steps=None, failures=None), row), tools_offered=False)
+    if task.failures is not None:
+        steps = of_messages(row.transcript.messages) if result.steps is None else result.steps()
+        item = replace(item, failures=failures_in(steps))
     scores = dict(result.scores)
     for metric in ours:
         if not metric.applies_to_any(item):

@@ -12,8 +12,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks.dataset_format.parsing import parse_dataset
-from benchmarks.models import DatasetVersion, Result, StoredStep, Transcript
+from benchmarks.models import DatasetVersion, Result, Score, StoredStep, Transcript
 from benchmarks.providers.steps import Step
+from benchmarks.queries.steps import Steps
 from benchmarks.services.datasets.versions import import_dataset
 from benchmarks.services.pushes.closing import close_push
 from benchmarks.services.pushes.receiving import add_results, open_push
@@ -68,6 +69,35 @@ def test_without_expected_calls_it_names_the_first_step_that_failed(client: Clie
     failed = text_of(client, address(result) + "?only=failed")
     assert "too late" in failed
     assert "status: paid" not in failed
+
+
+def test_a_judge_names_the_first_wrong_step_and_the_page_of_the_result_links_to_it(client: Client) -> None:
+    result = pushed("acme/agent", [FIND, {**REFUND, "error": "too late"}], expected_tools=[])
+    page = f"/runs/{result.run_id}/results/{result.pk}/"
+    link = f'The first step that failed is <a href="{address(result)}?from=2">step 2</a>.'
+    assert link in " ".join(client.get(page).content.decode().split())
+    score = Score.objects.create(
+        result=result, run_id=result.run_id, metric="rubric:care", status="scored", value=0.5, detail={}
+    )
+    for named, shown in ((1, f'is <a href="{address(result)}?from=1">step 1</a>.'), (3, link)):
+        score.detail = {"first_wrong_step": named}
+        score.save()
+        html = " ".join(client.get(page).content.decode().split())
+        assert shown in html
+        assert ("According to the judge of care" in html) == (named == 1)
+
+
+def test_refused_calls_of_a_conversation_with_tools_are_failed_steps() -> None:
+    asked = {"id": "c", "function": {"name": "refund", "arguments": '{"to": "card"}'}}
+    messages = [
+        {"role": "assistant", "content": None, "tool_calls": [asked]},
+        {"role": "tool", "tool_call_id": "c", "content": "error: too late"},
+    ]
+    result = make_scored_run(values=[0.0]).results.get()
+    Transcript.objects.filter(result=result).update(messages=messages)
+    steps = Steps(Result.objects.select_related("run", "transcript").get(pk=result.pk))
+    assert [row.step.error for row in steps.rows] == ["error: too late"]
+    assert (steps.counts().failed, steps.next_failed(0), steps.next_failed(1)) == (1, 1, None)
 
 
 def test_calls_stand_beside_those_of_another_run_of_the_same_task(client: Client) -> None:

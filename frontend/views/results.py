@@ -19,10 +19,19 @@ from benchmarks.presentation.actions import refusal
 from benchmarks.presentation.sentences import score_with_status
 from benchmarks.queries import results as reads
 from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
-from benchmarks.queries.steps import has_steps
+from benchmarks.queries.steps import Steps, has_steps
 from benchmarks.services.access import may, may_launch
 from frontend import params
-from frontend.texts import attempt_rows, call_pairs, difference, excerpt, messages_as_json, passages_of, turns
+from frontend.texts import (
+    attempt_rows,
+    call_pairs,
+    difference,
+    excerpt,
+    messages_as_json,
+    passages_of,
+    turns,
+    written_expectation,
+)
 from frontend.view_models import metric_row
 from frontend.views.result_labels import labels_on_page
 from frontend.views.shared import may_copy, or_404
@@ -38,6 +47,7 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
     task, kept = result.task, params.kept(request.GET)
     transcript = getattr(result, "transcript", None)
     texts = None if result.run.texts_pruned else transcript
+    is_agent = bool(texts and (texts.tool_calls or has_steps(result)))
     previous, following = reads.result_neighbors(result, params.result_filters(request.GET))
     context = {
         "result": result,
@@ -53,7 +63,8 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "passages": passages_of(task.context, texts.retrieved if texts else None),
         "images": images_of(task.messages),
         "call_pairs": call_pairs(task.expected_tools, texts.tool_calls) if texts else [],
-        "has_steps": bool(texts and (texts.tool_calls or has_steps(result))),
+        "has_steps": is_agent,
+        "fault": Steps(result).fault(task, written_expectation) if is_agent else None,
         "scores": [_shown(score, texts.actual_output if texts else "") for score in reads.scores_of(result)],
         "conversation": _conversation(result, texts),
         "seed": result.run.sent_seed(result.repeat),

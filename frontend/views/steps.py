@@ -18,7 +18,7 @@ from benchmarks.presentation.labels import OUTCOME
 from benchmarks.queries import results as reads
 from benchmarks.queries.steps import StepFilters, Steps, calls_beside, world_state
 from frontend import params
-from frontend.texts import written_call
+from frontend.texts import written_expectation
 from frontend.views.shared import or_404
 
 KIND_LABELS = {
@@ -55,7 +55,7 @@ def steps(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "only": params.text(request.GET, "only"),
         "page": page,
         "rows": [_row(step) for step in page.rows],
-        "fault": found.fault(result.task, lambda call: written_call(call.get("name"), call.get("args") or {})),
+        "fault": found.fault(result.task, written_expectation),
         "next_failed": found.next_failed(filters.first if "from" in request.GET else 0),
         "others": others,
         "beside": _beside(found, others, params.whole_number(request.GET, "beside")),

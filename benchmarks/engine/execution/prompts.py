@@ -26,10 +26,12 @@ from benchmarks.engine.sql import among
 from benchmarks.metrics.base import Item
 from benchmarks.metrics.conversations import most_turns
 from benchmarks.metrics.task_parts import ExpectedCall, Tool
+from benchmarks.metrics.trajectories import RecoveredErrors
 from benchmarks.metrics.worlds import merged_world, world_spec
 from benchmarks.models import Result, Run, Task
 from benchmarks.prompt_template import fill, placeholders
 from benchmarks.providers.base import AskedTask, BaselineContext, Message
+from benchmarks.providers.steps import Failures
 from benchmarks.run_parameters import seed_of_repeat
 from tasks_app.canvas.picture import png
 from tasks_app.loader import CanvasDocument, build_prompt
@@ -105,6 +107,7 @@ class PromptBuilder:
             rubric=rubric,
             pictures=_pictures(self.prompt(task)) if "picture" in shown else (),
             steps="" if "steps" in shown else None,
+            failures=Failures(0, 0) if RecoveredErrors.name in self.run.metrics else None,
             other_output=(task.known_answer or {}).get("other", ""),
             group=task.group,
             turns=_turns(task),

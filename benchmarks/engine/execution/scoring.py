@@ -37,7 +37,7 @@ from benchmarks.models import Outcome, Result, ResultState, Run, StoredStep
 from benchmarks.models import Score as StoredScore
 from benchmarks.presentation.labels import task_key
 from benchmarks.providers.base import ProviderError, ToolCall
-from benchmarks.providers.steps import TOLD, Step, of_messages, step_of, told
+from benchmarks.providers.steps import TOLD, Failures, Step, failures_of, of_messages, step_of, told
 from benchmarks.sandbox.sandbox import Sandbox
 
 logger = logging.getLogger(__name__)
@@ -278,7 +278,8 @@ def _answered(answer: Answer) -> Item:
     item = answer.question.item
     return replace(
         _with_text(item, answer.messages, answer.text),
-        steps=None if item.steps is None else _told(answer),
+        steps=None if item.steps is None else _ends_of(_steps_of(answer)),
+        failures=None if item.failures is None else failures_in(_steps_of(answer)),
         declined=finish_fault(answer.finish_reason) is ScoreStatus.REFUSED,
         tool_calls=answer.tool_calls,
         retrieved=answer.retrieved,
@@ -287,8 +288,19 @@ def _answered(answer: Answer) -> Item:
     )
 
 
-def _told(answer: Answer) -> str:
-    return _ends_of([*map(step_of, answer.steps)] or [*of_messages(answer.messages)])
+def _steps_of(answer: Answer) -> list[Step]:
+    return [*map(step_of, answer.steps)] or [*of_messages(answer.messages)]
+
+
+def failures_in(steps: Iterable[Step]) -> Failures:
+    return failures_of((step.kind, step.name, step.failed) for step in steps)
+
+
+def _stored_failures(result: Result) -> Failures:
+    rows = StoredStep.objects.filter(result=result).order_by("position").values_list("kind", "name", "failed")
+    if not rows.exists():
+        return failures_in(of_messages(result.transcript.messages))
+    return failures_of(rows.iterator())
 
 
 def _ends_of(steps: Sequence[Step]) -> str:
@@ -318,6 +330,7 @@ def with_stored_answer(item: Item, result: Result) -> Item:
         _with_text(item, transcript.messages, transcript.actual_output),
         declined=finish_fault(result.finish_reason) is ScoreStatus.REFUSED,
         steps=None if item.steps is None else _stored_steps(result),
+        failures=None if item.failures is None else _stored_failures(result),
         tool_calls=calls,
         retrieved=transcript.retrieved,
         duration_ms=result.duration_ms,

@@ -140,6 +140,28 @@ def test_the_judge_sees_what_a_system_did_of_fresh_and_of_stored_answers(
     line = '1. tool_call look_up: {"n": 7}; failed: no such number'
     assert line in fresh
     assert line in stored
+    assert '"first_wrong_step" (the number of the first of the STEPS' in fresh
+    model_clients.forget()
+
+
+@pytest.mark.parametrize(("said", "stored"), [("1", 1), ("null", None)])
+def test_the_judge_names_the_first_wrong_step(
+    endpoint: Endpoint, settings: Any, tmp_path: Path, said: str, stored: int | None
+) -> None:
+    reply = f'{{"reason": "Twice.", "first_wrong_step": {said}, "score": 0.5}}'
+    endpoint(scoring(reply))
+    (tmp_path / "agent.py").write_text(AGENT)
+    agent = {"kind": "command", "command": [sys.executable, "agent.py"], "folder": str(tmp_path), "processes": 1}
+    loop = settings.CODEFORGE.providers["loop"].model_dump(exclude_unset=True)
+    settings.CODEFORGE = parse_config({"providers": {"agent": agent, "loop": loop}}, {})
+    model_clients.forget()
+    request = {"model": "agent", "metrics": ["rubric:seen", "recovered_errors"], "judge_model": JUDGE}
+    run = worked(make_run(make_dataset(1, rubrics=(SEEN,)), judge_repeats=2, **request))
+    assert run.scores.get(metric="rubric:seen").detail.get("first_wrong_step") == stored
+    recovered = run.scores.get(metric="recovered_errors")
+    assert (recovered.value, recovered.reason) == (0.0, "Recovered from 0 of 1 failed steps.")
+    again = worked(start_rescoring(run, {"metrics": ["recovered_errors"]}))
+    assert again.scores.get(metric="recovered_errors").value == 0.0
     model_clients.forget()
 
 
