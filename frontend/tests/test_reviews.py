@@ -12,7 +12,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
+from benchmarks.engine.execution.step_store import write_steps
 from benchmarks.models import Dataset, Experiment, Label, ReviewQueue, Run
+from benchmarks.providers.steps import Step
 from benchmarks.queries.reviews import conclusion_of
 from benchmarks.services.access import assign_group
 from benchmarks.services.reviews.queues import create_review
@@ -236,6 +238,33 @@ def test_the_criteria_of_a_rubric_are_shown_to_who_labels_by_it(client: Client) 
     assert '<option value="rubric:honest" selected>' in form
     html = labeling(client, make_review(run, metric="rubric:honest"), do="start")
     assert "Nothing &lt;b&gt;invented&lt;/b&gt;." in html
+
+
+@pytest.mark.parametrize("blind", [True, False])
+def test_who_labels_can_open_the_steps_and_blind_sees_no_model_in_them(client: Client, blind: bool) -> None:
+    run = make_scored_run(values=[1.0], model="acme/large")
+    result = run.results.get()
+    did = [
+        Step(kind="model_call", name="large-2026-01", text="I look.", tokens_in=4, tokens_out=2, agent="acme-agent"),
+        Step(kind="tool_call", name="find_order", arguments={"order_id": 1042}, result="paid " * 200 + "END"),
+        Step(kind="model_call", name="large-2026-01", error="large-2026-01 is overloaded"),
+        Step(kind="score", name="judged by acme/judge", result=0.75),
+        *(Step(kind="tool_call", name=f"wait_{number}") for number in range(120)),
+    ]
+    write_steps([(result.pk, did)])
+    queue = make_review(run, blind=blind)
+    html = labeling(client, queue, do="start")
+    assert "Steps (124)" in html
+    assert all(text in html for text in ("I look.", "find_order", "order_id: 1042", "paid paid", "2 · Tool call"))
+    assert "END" not in html
+    address = f"/reviews/{queue.pk}/label/"
+    assert 'href="?from=1&amp;step=2#step-2">Whole step' in html
+    assert "END" in client.get(f"{address}?from=1&step=2").content.decode()
+    following = client.get(f"{address}?from=101").content.decode()
+    assert "wait_119" in following
+    shown = html + following + client.get(f"{address}?step=3").content.decode()
+    for secret in ("large-2026-01", "acme-agent", "acme/judge", "acme/large"):
+        assert (secret in shown) != blind, secret
 
 
 def test_runs_experiments_and_comparisons_lead_to_a_review_of_their_answers(client: Client) -> None:

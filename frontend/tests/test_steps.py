@@ -114,8 +114,8 @@ def test_a_long_text_is_cut_on_the_page_found_whole_and_opened_alone(client: Cli
     page = client.get(address(result)).content.decode()
     assert "Needle" not in page
     assert f"{address(result)}2.txt" in page
-    assert [row["step"].position for row in client.get(f"{address(result)}?text=needle").context["rows"]] == [2]
-    assert [row["step"].position for row in client.get(f"{address(result)}?text=PAID").context["rows"]] == [1]
+    assert [row.step.position for row in client.get(f"{address(result)}?text=needle").context["rows"]] == [2]
+    assert [row.step.position for row in client.get(f"{address(result)}?text=PAID").context["rows"]] == [1]
     whole = client.get(f"{address(result)}2.txt")
     assert "Needle" in whole.content.decode()
     assert whole["Content-Type"] == "text/plain; charset=utf-8"

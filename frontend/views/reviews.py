@@ -25,6 +25,7 @@ from benchmarks.queries import reviews as reads
 from benchmarks.queries.canvas_sets import canvas_of_task
 from benchmarks.queries.judge_agreement import review_alpha
 from benchmarks.queries.results import scores_of
+from benchmarks.queries.steps import Steps, has_steps
 from benchmarks.queries.tables.reviews import DISAGREEMENTS, REVIEWERS, REVIEWS, review_rows
 from benchmarks.services.access import EDIT_REFUSAL, Caller, may, may_label, may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest, NotPossible
@@ -34,7 +35,8 @@ from benchmarks.services.reviews.files import CONTENT_TYPES, export_labels
 from frontend import params
 from frontend.preferences import preferences_beside
 from frontend.reviews import label_form, label_row, review_pair
-from frontend.texts import excerpt, passages_of, turns
+from frontend.steps import review_steps
+from frontend.texts import excerpt, passages_of
 from frontend.views.result_labels import refused_label, require_label, submitted_label
 from frontend.views.shared import or_404, require_launch, unconfirmed
 
@@ -220,7 +222,7 @@ def _label_page(
     result, reviewer = item.result, reviewer_name(request.user)
     task, transcript, metric = result.task, result.transcript, metric_named(queue.metric)
     rubric = rubric_of_label(queue.metric, result)
-    spoken = turns(transcript.messages)
+    is_agent = bool(transcript.tool_calls) or has_steps(result)
     counts = reads.review_counts(queue)
     context = {
         "queue": queue,
@@ -231,7 +233,14 @@ def _label_page(
         "description": metric.description if metric else "",
         "criteria": rubric.criteria if rubric else (),
         "answer": excerpt(transcript.actual_output),
-        "steps": [turn for turn in spoken if turn.calls or turn.role == "tool"],
+        "steps": review_steps(
+            Steps(result),
+            queue.blind,
+            params.whole_number(request.GET, "from") or 1,
+            params.whole_number(request.GET, "step"),
+        )
+        if is_agent
+        else None,
         "passages": passages_of(task.context, transcript.retrieved),
         "images": images_of(task.messages),
         "canvas": canvas_of_task(task),

@@ -12,24 +12,15 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.metrics.task_parts import Row
 from benchmarks.metrics.worlds import Change
-from benchmarks.models import Result, StoredStep
+from benchmarks.models import Result
 from benchmarks.models.steps import in_words
 from benchmarks.presentation.labels import OUTCOME
 from benchmarks.queries import results as reads
 from benchmarks.queries.steps import StepFilters, Steps, calls_beside, world_state
 from frontend import params
+from frontend.steps import step_rows
 from frontend.texts import written_expectation
 from frontend.views.shared import or_404
-
-KIND_LABELS = {
-    "message": "Message",
-    "reasoning": "Reasoning",
-    "tool_call": "Tool call",
-    "model_call": "Model call",
-    "state": "State",
-    "score": "Score",
-    "error": "Error",
-}
 
 
 @require_safe
@@ -54,7 +45,7 @@ def steps(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "filters": filters,
         "only": params.text(request.GET, "only"),
         "page": page,
-        "rows": [_row(step) for step in page.rows],
+        "rows": step_rows(page.rows, lambda step: reverse("frontend:step", args=(run_pk, pk, step.position))),
         "fault": found.fault(result.task, written_expectation),
         "next_failed": found.next_failed(filters.first if "from" in request.GET else 0),
         "others": others,
@@ -87,17 +78,6 @@ def step(request: HttpRequest, run_pk: int, pk: int, position: int) -> HttpRespo
 
 def _result(run_pk: int, pk: int) -> Result:
     return or_404(lambda: reads.result_detail(run_pk, pk), f"Result {pk} does not exist in run {run_pk}.")
-
-
-def _row(step: StoredStep) -> dict[str, Any]:
-    named = {"tool_call": step.name, "score": step.name, "message": step.name.capitalize()}
-    return {
-        "step": step,
-        "title": named.get(step.kind) or KIND_LABELS[step.kind],
-        "kind": KIND_LABELS[step.kind],
-        "model": step.name if step.kind == "model_call" else "",
-        "indent": min(step.depth, 4),
-    }
 
 
 def _state(result: Result) -> dict[str, Any] | None:
