@@ -143,6 +143,13 @@ def test_an_adaptive_run_names_its_intervals_and_why_it_stopped(canvases: Datase
     assert (
         f"Average of all numbers of shapes {adaptive['canvases']} {shown(adaptive['overall'])} {run.total} of" in page
     )
+    run.summary["metrics"]["task_score"]["n"] -= 1
+    run.save()
+    share = f"{100 * (1 - 1 / run.total):.3g}%"
+    assert (
+        f"{run.total - 1} of {run.total} ({share}), at least {1 - 1 / run.total:.3f}"
+        in words(client, f"/runs/{run.pk}/").partition("Average of all numbers of shapes")[2]
+    )
 
 
 def test_a_contamination_check_is_started_and_shown_on_the_page(canvases: Dataset, client: Client) -> None:

@@ -158,7 +158,7 @@ CONSISTENCY = Table[Counted](
 
 
 def adaptive_rows(run: Run, adaptive: Adaptive) -> Sequence[Counted]:
-    """Beside each mean is the n of N results behind it, because its own n counts canvases."""
+    """Beside each mean is the n of N results behind it, because its own n counts canvases, and what it is at least."""
     first = run.metrics[0]
     rows = [
         Counted(
@@ -167,7 +167,7 @@ def adaptive_rows(run: Run, adaptive: Adaptive) -> Sequence[Counted]:
         for each in adaptive.strata
     ]
     average = "Average of all numbers of shapes"
-    return [*rows, Counted(average, adaptive.overall, n_of(run.numbers_of(first)), adaptive.canvases)]
+    return [*rows, Counted(average, adaptive.overall, n_of_mean(first, run.numbers_of(first)), adaptive.canvases)]
 
 
 ADAPTIVE = Table[Counted](
