@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from benchmarks.models import OF_MODELS, Experiment, PushedRun, ReviewQueue, Run, RunKind, Schedule
+from benchmarks.models import OF_MODELS, Experiment, PushedRun, ReviewQueue, Run, RunKind, Schedule, Transcript
 from benchmarks.services.preferences import start_preference
 from benchmarks.services.reviews.queues import create_review, save_and_next, start_labeling
 from benchmarks.services.runs.exports import CONTENT_TYPES
@@ -318,6 +318,27 @@ def test_the_whole_text_is_plain_text_to_every_browser(client: Client) -> None:
     assert response.content.decode() == HOSTILE
     assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_long_reason_is_cut_on_its_page_and_whole_as_plain_text(client: Client) -> None:
+    run = make_scored_run(metrics=["exact_match", "contains"], answer="because " * 1_000)
+    result = run.results.earliest("position")
+    html = page(client, f"/runs/{run.pk}/results/{result.pk}/")
+    address = f"/runs/{run.pk}/results/{result.pk}/scores.txt"
+    assert html.count(f'7,000 more characters.\n    <a href="{address}">') == len(run.metrics)
+    whole = client.get(address).content.decode()
+    assert whole.startswith("Exact match: 1.000\nbecause because")
+    assert whole.count("because ") == 1_000 * len(run.metrics)
+
+
+def test_messages_that_are_the_question_alone_are_not_shown_twice(client: Client) -> None:
+    run = make_scored_run()
+    result = run.results.earliest("position")
+    address = f"/runs/{run.pk}/results/{result.pk}/"
+    said = "The question above, with nothing before or after it."
+    assert said not in page(client, address)
+    Transcript.objects.filter(result=result).update(messages=[{"role": "user", "content": result.task.input}])
+    assert said in page(client, address)
 
 
 def test_a_hostile_name_stays_text_in_a_drawn_chart(client: Client) -> None:

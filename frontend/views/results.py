@@ -36,7 +36,8 @@ from frontend.view_models import metric_row
 from frontend.views.result_labels import labels_on_page
 from frontend.views.shared import may_copy, or_404
 
-REASON_LENGTH = 4_000
+REASON_LENGTH = 1_000
+"""Characters of the reason for a score and of what its judge read and wrote; the rest has an address of its own."""
 RETRIES_SHOWN = 50
 TURN_LENGTH = 2_000
 
@@ -55,6 +56,7 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "task": task,
         "transcript": transcript,
         "turns": turns(transcript.messages) if transcript else [],
+        "sent_question_only": bool(texts and texts.messages == [{"role": "user", "content": task.input}]),
         "canvas": canvas_of_task(task),
         "doubt": doubt_about(task),
         "difference": difference(task.expected_output, texts.actual_output)
@@ -111,6 +113,7 @@ _TEXTS: dict[str, tuple[Callable[[Result], str], bool]] = {
     "actual": (lambda result: result.transcript.actual_output, True),
     "reasoning": (lambda result: result.transcript.reasoning, True),
     "messages": (lambda result: messages_as_json(result.transcript.messages), True),
+    "scores": (lambda result: "\n\n".join(_texts_of(score) for score in reads.scores_of(result)), True),
     "error": (lambda result: result.error_message, False),
 }
 """Part of the address → how to read the text, and whether pruning deletes it."""
@@ -174,6 +177,18 @@ def _shown(score: Score, answer: str) -> dict[str, object]:
         "judged": bool(judge),
         "retries": [_retry(retry, retry["reason"]) for retry in score.detail.get("retries", [])[-RETRIES_SHOWN:]],
     }
+
+
+def _texts_of(score: Score) -> str:
+    """What the page shows of a score, in full."""
+    judge = score.judge or {}
+    texts = {
+        "Compared part of the answer": score.extracted,
+        "Prompt of the judge": judge.get("prompt"),
+        "Response of the judge": judge.get("raw_reply"),
+    }
+    head = f"{metric_row(score.metric).title}: {score_with_status(score.value, score.status)}\n{score.reason}"
+    return "\n\n".join([head, *(f"{title}:\n{text}" for title, text in texts.items() if text)])
 
 
 def _failed_again(attempt: Mapping[str, Any]) -> dict[str, object] | None:
