@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from html import unescape
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -508,3 +509,5 @@ def test_each_model_says_its_last_score_and_what_the_chosen_tasks_cost_with_it(
     high = plan_run({"model": MODEL, "dataset": "sums", "metrics": ["exact_match"]}).known_high
     assert high
     assert f"up to ${high:.3g}" in plan
+    (costs,) = re.findall(r'data-costs="([^"]+)"', plan)
+    assert set(json.loads(unescape(costs))) <= set(re.findall(r'id="(cost-\w+)"', html)), "each has a place in the list"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Run, Schedule
 from benchmarks.presentation.labels import metric_title
+from benchmarks.presentation.numbers import money
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.experiments import experiment_detail
 from benchmarks.queries.judge_words import judge_words
@@ -190,15 +192,15 @@ def planned(request: HttpRequest, form: LaunchForm) -> dict[str, Any]:
     return context | {"warnings": warnings_before_run(asked)}
 
 
-def _costs(form: LaunchForm) -> list[tuple[str, float | None]]:
-    """The place of each listed model, and what it costs for the chosen benchmarks, ``None`` if that is unknown."""
+def _costs(form: LaunchForm) -> str:
+    """JSON: the place of each listed model → what the chosen benchmarks cost with it, empty if that is unknown."""
     models = [option.name for option in model_options(form.models)]
     try:
         asked = [validated(form.request_of(slug, models[0])) for slug in form.chosen]
     except (IndexError, InvalidRequest):
         asked = []
     costs = costs_at_most(models, asked) if asked else {}
-    return [(cost_id(name), costs.get(name)) for name in models]
+    return json.dumps({cost_id(name): f"up to {money(costs[name])}" if costs.get(name) else "" for name in models})
 
 
 def _runs(form: LaunchForm) -> list[PlannedRun]:

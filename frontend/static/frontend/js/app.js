@@ -93,6 +93,12 @@
     dropPassing();
   });
 
+  // What the listed models cost for the chosen tasks. A model that became known since then has no place in the list.
+  document.addEventListener("htmx:afterSwap", () => {
+    const costs = JSON.parse(document.getElementById("plan")?.dataset.costs ?? "{}");
+    for (const [id, cost] of Object.entries(costs)) document.getElementById(id)?.replaceChildren(cost);
+  });
+
   // A list that refreshes itself keeps what is ticked, its order and the focus.
   let kept = null;
   const nameOf = (part) => part.getAttribute("href") ?? part.value ?? part.textContent;
