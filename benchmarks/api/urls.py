@@ -55,6 +55,7 @@ VIEWS = (
     (f"datasets/{SLUG}/doubtful-references", task_analysis.DoubtfulTasksView, "doubtful-tasks"),
     ("matrix/(?P<form>csv|md|tex|png)", experiments.MatrixExport, "matrix-export"),
     (f"{RUN}/gate", gates.GateView, "run-gate"),
+    (f"{RUN}/self-check", gates.SelfCheckView, "run-self-check"),
     ("gates", gates.GateSeriesList, "gate-series-list"),
     (f"gates/{SLUG}", gates.GateSeriesView, "gate-series"),
     (f"gates/{SLUG}/reset", gates.GateSeriesReset, "gate-series-reset"),

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks.analysis.comparisons import Compared
-from benchmarks.analysis.self_checks import check_of_run
 from benchmarks.extras import command
 from benchmarks.management import gates, printing, reports
 from benchmarks.management.actions import (
@@ -34,14 +32,14 @@ from benchmarks.presentation.actions import done_sentence
 from benchmarks.presentation.comparisons import self_check_sentences, series_sentence
 from benchmarks.queries.contamination import contamination_check
 from benchmarks.queries.gates import gate_series, series_named
-from benchmarks.queries.resources.gates import GateSeriesResource
+from benchmarks.queries.resources.gates import GateSeriesResource, SelfCheckResource
 from benchmarks.queries.resources.plans import Plan
 from benchmarks.queries.resources.runs import RunResource
 from benchmarks.queries.runs import run_detail
 from benchmarks.queries.tables.gates import CHECKS, SERIES
 from benchmarks.services.comparisons import read_margin
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.gates import check_series_name, earlier_run, gated, reset_series
+from benchmarks.services.gates import check_series_name, earlier_run, gated, reset_series, self_check
 from benchmarks.services.runs import control
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.rescoring import PARAMETERS as RESCORING
@@ -185,15 +183,9 @@ class RunningCommand(DeletingCommand):
         self.print_either(as_json, GateSeriesResource.of(series, reader_of()), text)
 
     def _print_self_check(self, run: Run, margin: float, nightly: bool, as_json: bool) -> None:
-        try:
-            check = check_of_run(run, margin, nightly=nightly)
-        except ValueError:
-            message = f"Run {run.pk} has no tasks with several scores. Start it with --repeats 5."
-            raise NotPossible(message) from None
-        if as_json:
-            self.print_json({"run": run.pk, "margin": margin, **asdict(check)})
-        else:
-            self.stdout.write("\n".join(self_check_sentences(check, margin)))
+        check = self_check(run, margin, nightly=nightly)
+        resource = SelfCheckResource.of(check, reader_of(), run=run.pk, margin=margin)
+        self.print_either(as_json, resource, "\n".join(self_check_sentences(check, margin)))
 
     @action(
         "Score the stored answers of a run again, as a run of its own. Its model is not asked.",

@@ -15,6 +15,7 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from benchmarks.analysis.gates import Gated, MarginCheck, check_margin
+from benchmarks.analysis.self_checks import check_of_run
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import TERMINAL, GateCheck, GateSeries, Run, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.presentation.labels import run_status
@@ -24,6 +25,7 @@ from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.requests import StrictBoolean, StrictNumber, StrictRequest, StrictText, validated_by
 from benchmarks.services.schedules import store_score_drops
 from benchmarks.statistics.margins import MARGIN, Verdict
+from benchmarks.statistics.self_check import SelfCheck
 
 OF_SCHEDULES = "schedule-"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}", re.IGNORECASE | re.ASCII)
@@ -58,6 +60,14 @@ def gated(
     earlier = Run.objects.select_related("dataset", "dataset_version").get(pk=against)
     check = check_margin(run, earlier, margin, in_series=in_series or bool(series))
     return Gated(check, count(check, _series_named(series), user) if series else None)
+
+
+def self_check(run: Run, margin: float = MARGIN, *, nightly: bool = False) -> SelfCheck:
+    """Hold the repeats of a run against each other. Raises ``NotPossible`` without repeats."""
+    try:
+        return check_of_run(run, margin, nightly=nightly)
+    except ValueError:
+        raise NotPossible(f"Run {run.pk} has no tasks with several scores. Start it with 5 repeats.") from None
 
 
 def earlier_run(run_id: int, metrics: Sequence[str], *, field: str = "compare_to") -> Run:

@@ -110,6 +110,7 @@ RULES: dict[str, Rule] = {
     "contamination-check": writes(LAUNCH, **PK),
     "judge-corrected": pages(),
     "run-gate": writes(LAUNCH, **PK),
+    "run-self-check": pages(**PK),
     "gate-series-list": pages(),
     "gate-series": pages(slug="none"),
     "gate-series-reset": writes(LAUNCH, slug="none"),

@@ -165,7 +165,7 @@ ESTIMATES = (
         "The same within a margin; verdict of a gate",
         "Comparison.margin; Comparison.low_same; Comparison.high_same; Gate.difference; Gate.low; Gate.high; "
         "Gate.margin; Gate.more_tasks; GateCheck.difference; GateCheck.low; GateCheck.high; GateCheck.margin; "
-        "GateSeries.most; term same",
+        "GateSeries.most; SelfCheck.margin; term same",
         "The same within a margin",
         (50,),
         "benchmarks.statistics.margins:edges",
@@ -182,6 +182,18 @@ ESTIMATES = (
             "the same gate finds",
             "a loss of 20 points on 240 tasks",
         ),
+    ),
+    Row(
+        "A run against itself: flips, and how often a gate would be wrong",
+        "SelfCheck.flip_rate; SelfCheck.flipping_tasks; SelfCheck.verdicts; "
+        "RepeatsOutlook.half_width; RepeatsOutlook.passes; RepeatsOutlook.called_worse",
+        "The same within a margin",
+        (),
+        "benchmarks.statistics.self_check:self_check",
+        "400 simulated pairs of runs",
+        (f"{_S}/test_self_check.py::test_the_chances_are_those_of_simulated_runs",),
+        "Few tasks: the normal approximation is up to 10 points off",
+        exact="chances by the normal approximation, which the test holds against simulated runs",
     ),
     Row(
         "Rank, groups, chance of being the best",

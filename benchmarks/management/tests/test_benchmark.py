@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.management import following, running
@@ -524,7 +525,7 @@ def test_a_gate_passes_fails_or_says_what_would_decide_it(endpoint: Endpoint) ->
     assert run("gate", same.pk, "--against", 999)[0] == 2
 
 
-def test_a_run_with_repeats_is_held_against_itself(endpoint: Endpoint) -> None:
+def test_a_run_with_repeats_is_held_against_itself(endpoint: Endpoint, client: Client) -> None:
     asked: Counter[str] = Counter()
 
     def flips(request: Asked) -> str:
@@ -539,9 +540,15 @@ def test_a_run_with_repeats_is_held_against_itself(endpoint: Endpoint) -> None:
     assert "10 repeats: an unchanged system passes with" in output
     told = json.loads(run("gate", repeated.pk, "--self-check", "--json")[1])
     assert (told["n_tasks"], told["repeats"], told["flip_rate"] > 0) == (3, 3, True)
+    address = f"/api/v1/benchmarks/runs/{repeated.pk}/self-check"
+    assert client.get(address).json() == told
+    assert client.get(f"{address}?margin=5&nightly=true").json()["margin"] == 0.05
+    assert "margin" in client.get(f"{address}?margin=0").json()
+    assert (client.get(f"{address}?nightly=often").status_code, told["margin"]) == (400, 0.02)
     once = make_run(Dataset.objects.get())
+    assert client.get(f"/api/v1/benchmarks/runs/{once.pk}/self-check").status_code == 409
     code, output = run("gate", once.pk, "--self-check")
-    assert (code, "--repeats 5" in output) == (2, True)
+    assert (code, "5 repeats" in output) == (2, True)
 
 
 def test_a_model_is_run_against_itself(endpoint: Endpoint) -> None:

@@ -11,6 +11,7 @@ from benchmarks.models import GateCheck, GateSeries
 from benchmarks.presentation.comparisons import series_sentence
 from benchmarks.queries.resources.base import Reader, Resource
 from benchmarks.statistics.margins import NIGHTS
+from benchmarks.statistics.self_check import SelfCheck
 
 Outcome = Literal["pass", "worse", "undecided", "missing"]
 
@@ -110,3 +111,37 @@ class GateResource(Resource):
             number=counted.number if counted else None,
             used_up=counted is not None and counted.number > NIGHTS,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatsOutlookResource(Resource):
+    """What a gate says of an unchanged system, from 0 to 1, if every task of both runs is asked so many times."""
+
+    repeats: int
+    half_width: float
+    """Of the 90% interval of the difference, in scores from 0 to 1"""
+    passes: float
+    called_worse: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfCheckResource(Resource):
+    """A run against itself, by its repeats."""
+
+    run: int
+    margin: float
+    n_tasks: int
+    """Tasks with a score in every repeat"""
+    repeats: int
+    flip_rate: float
+    """Share of tasks that two repeats score differently, by 0.5 or more"""
+    flipping_tasks: int
+    verdicts: dict[str, int]
+    """Outcome of a gate → how many pairs of repeats, each held against the other, have it"""
+    outlooks: list[RepeatsOutlookResource]
+
+    @classmethod
+    def of(cls, row: SelfCheck, reader: Reader, **given: Any) -> Self:
+        verdicts = {verdict.value: count for verdict, count in row.verdicts.items()}
+        outlooks = [RepeatsOutlookResource.of(each, reader) for each in row.outlooks]
+        return super().of(row, reader, verdicts=verdicts, outlooks=outlooks, **given)
