@@ -1,6 +1,6 @@
 # One image for web, worker and migrate; what a container does is its command. See docs/deployment.md.
-ARG PYTHON=3.14
-FROM python:${PYTHON}-slim-trixie AS packages
+ARG PYTHON=3.14.6-slim-trixie@sha256:cea0e6040540fb2b965b6e7fb5ffa00871e632eef63719f0ea54bca189ce14a6
+FROM python:${PYTHON} AS packages
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN python -m venv /opt/venv
 # What else to install, such as --build-arg EXTRAS="litellm parquet opentelemetry".
@@ -10,7 +10,7 @@ RUN for name in requirements-slim ${EXTRAS:+$(printf 'requirements-%s ' $EXTRAS)
         /opt/venv/bin/pip install --no-deps --require-hashes --only-binary :all: -r /tmp/$name.txt || exit 1; \
     done
 
-FROM python:${PYTHON}-slim-trixie
+FROM python:${PYTHON}
 ARG VERSION=0.1.0
 ARG REVISION=""
 LABEL org.opencontainers.image.title="CodeForge Benchmarks" \
