@@ -75,3 +75,14 @@ class ReadOrEdit(ReadOrPermitted):
     """As ``ReadOrPermitted``, for data that only editors write."""
 
     writing = ApiToken.Scope.EDIT
+
+
+class ReadOrEnter(ReadOrEdit):
+    """As ``ReadOrEdit``, for what only administrators enter: keys, addresses, systems."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        if super().has_permission(request, view) and not (
+            request.method in SAFE_METHODS or access.may_set_keys(request.user)
+        ):
+            raise PermissionDenied(access.KEYS_REFUSAL)
+        return True

@@ -20,6 +20,7 @@ from benchmarks.api import (
     providers,
     reviews,
     statistics,
+    systems,
     task_analysis,
     views,
 )
@@ -39,6 +40,7 @@ router.register("calibrations", judges.CalibrationViewSet, basename="calibration
 router.register("preferences", preferences.PreferenceViewSet, basename="preference")
 router.register("imports/runs", imports.PushedRunViewSet, basename="pushed-run")
 router.register("providers", providers.ProviderViewSet, basename="provider")
+router.register("systems", systems.SystemViewSet, basename="system")
 
 VIEWS = (
     (f"{RUN}/results", views.ResultList, "result-list"),
@@ -66,6 +68,7 @@ VIEWS = (
     ("judges/agreement", judges.JudgeAgreementView, "judge-agreement"),
     ("judges/corrected", judges.CorrectedRanksView, "judge-corrected"),
     ("metrics", views.MetricList, "metric-list"),
+    ("system-trials", systems.SystemTrialView, "system-trials"),
     ("imports/files", imports.ImportFile, "import-file"),
     ("imports/datasets", imports.ImportDataset, "import-dataset"),
     ("installation", operations.InstallationView, "installation"),

@@ -50,7 +50,7 @@ EDIT_REFUSAL = (
 LABEL_REFUSAL = (
     "You do not have permission to label results. Log in, or ask an administrator for the permission “label result”."
 )
-KEYS_REFUSAL = "Only administrators can enter API keys, addresses and prices. Log in as one, or ask one."
+KEYS_REFUSAL = "Only administrators can enter API keys, addresses, prices and systems. Log in as one, or ask one."
 READ_REFUSAL = "You must log in to view this site."
 
 TOKEN_PREFIX = "cfb_"
@@ -149,7 +149,8 @@ def may_edit(user: Caller) -> bool:
 
 
 def may_set_keys(user: Caller) -> bool:
-    """Whether the user may enter and remove API keys, addresses and prices, and start and stop the local model."""
+    """Whether the user may enter and remove API keys, addresses, prices and systems, and start and stop the local
+    model."""
     return may(user, "benchmarks.change_providerkey")
 
 

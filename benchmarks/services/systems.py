@@ -62,6 +62,17 @@ class SystemRequest(StrictRequest):
     error = StrictText(default="", allow_blank=True, max_length=500)
 
 
+class NewSystemRequest(SystemRequest):
+    name = StrictText(max_length=60, help_text="Such as support-bot; runs name it so")
+
+
+class SystemTrialRequest(SystemRequest):
+    question = StrictText(max_length=LARGEST_BODY, help_text="What the task asks")
+    system = StrictText(
+        default="", allow_blank=True, max_length=60, help_text="An entered system, whose stored headers can be kept"
+    )
+
+
 def save_system(name: str, data: Any, user: Caller = None, *, replacing: bool = False) -> None:
     """Store a new system, or how a stored one is asked from now on. Raises ``InvalidRequest``, and ``NotPossible`` for
     a name that is taken, and while a run asks the system that is replaced."""

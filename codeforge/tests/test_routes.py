@@ -32,7 +32,7 @@ LABEL = frozenset({"reviewer", "runner", "editor", "admin"})
 LAUNCH = frozenset({"runner", "editor", "admin"})
 EDIT = frozenset({"editor", "admin"})
 ADMIN = frozenset({"admin"})
-SCOPES = {READ: "read", LABEL: "label", LAUNCH: "launch", EDIT: "edit"}
+SCOPES = {READ: "read", LABEL: "label", LAUNCH: "launch", EDIT: "edit", ADMIN: "edit"}
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,9 @@ RULES: dict[str, Rule] = {
     "provider-list": pages(),
     "provider-detail": pages(name="openai"),
     **{f"provider-{action}": writes(LAUNCH, name="none") for action in ("check", "test")},
+    "system-list": writes(ADMIN),
+    "system-detail": Rule({"name": "none"}, {"PUT": ADMIN, "DELETE": ADMIN}),
+    "system-trials": writes(ADMIN),
     "experiment-tasks": pages(**PK),
     "run-statistics": pages(**PK),
     "result-list": pages(**PK),
@@ -378,7 +381,7 @@ def test_a_write_without_a_csrf_token_is_refused_to_a_session(production: None) 
 
 def test_a_token_needs_the_scope_of_its_request(production: None) -> None:
     admin = account("admin")
-    tokens = {scope: create_token(admin, scope, [scope])[1] for scope in SCOPES.values()}
+    tokens = {scope: create_token(admin, scope, [scope])[1] for scope in {*SCOPES.values()}}
     client = Client(enforce_csrf_checks=True)
     for name, method in (case for case in CASES if ROUTES[case[0]].api_methods):
         passed = {

@@ -10,8 +10,10 @@ from benchmarks.engine.addresses import AddressSource
 from benchmarks.engine.prices import PriceSource
 from benchmarks.engine.provider_keys import KeySource
 from benchmarks.presentation.providers import CAPABILITY
+from benchmarks.providers.systems.trial import Trial
 from benchmarks.queries.providers import ModelRow, ProviderRow, Status
 from benchmarks.queries.resources.base import Reader, Resource
+from benchmarks.queries.resources.runs import ToolCall
 
 Support = Literal["yes", "ignored", "refused", "unknown"]
 
@@ -123,3 +125,47 @@ class ProviderDetail(ProviderResource):
     def of(cls, row: ProviderRow, reader: Reader, **given: Any) -> Self:
         models = [ProviderModel.of(each, reader) for each in (*row.models, *row.others)]
         return super().of(row, reader, models=models, **given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemTrialResource(Resource):
+    method: str
+    url: str
+    """Without the part of its query that may hold a secret"""
+    body: str
+    """As it was sent"""
+    status: int | None
+    """Of HTTP; null without a response"""
+    documents: list[Any]
+    """The reply's JSON, or that of each server-sent event"""
+    text: str
+    """What of the reply is not JSON"""
+    is_stream: bool
+    error: str
+    """Why a run could not read an answer; empty if it could"""
+    answer: str | None
+    """What a run would read"""
+    retrieved: list[str] | None
+    tool_calls: list[ToolCall]
+    steps: int
+    """How many the reply has"""
+    tokens_in: int | None
+    tokens_out: int | None
+    cost_usd: float | None
+
+    @classmethod
+    def of(cls, row: Trial, reader: Reader, **given: Any) -> Self:
+        reply = row.reply
+        return super().of(
+            row,
+            reader,
+            answer=reply and reply.text,
+            retrieved=None if reply is None or reply.retrieved is None else [*reply.retrieved],
+            tool_calls=[
+                ToolCall(name=call.name, arguments=call.arguments, raw=call.raw_arguments, malformed=call.malformed)
+                for call in (reply.tool_calls if reply else ())
+            ],
+            steps=len(reply.steps) if reply else 0,
+            **{name: reply and getattr(reply, name) for name in ("tokens_in", "tokens_out", "cost_usd")},
+            **given,
+        )
