@@ -193,8 +193,8 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
             *_parts_of_datasets(grid, metric),
             *grid.sentences[2:],
             *filter(None, [grid.same_sentence, changes.sentence]),
-            *([covers_of(runs).sentence] if ranked else []),
         ],
+        "covers": covers_of(runs).sentence if ranked else "",
         "ruler": large_ruler(grid, metric),
         "parting": parting([row for row in grid.rows if row.place]),
         "ranked": [board_row(row, own) for row, own in zip(ranked, joined, strict=True)],
@@ -231,6 +231,7 @@ def corrected_context(request: HttpRequest, grid: Matrix) -> dict[str, Any]:
         "corrected": CORRECTED_RANKS.of(places),
         "lead": [corrected_sentence(places), ""],
         "aside": [],
+        "covers": "",
     }
 
 
@@ -256,7 +257,8 @@ def averages_context(request: HttpRequest, experiment: Experiment, datasets: Mat
         "averages": models.found,
         "averaged": [AveragedRow(row, next(joined) if row.place else ()) for row in rows],
         "lead": models.sentences[:2],
-        "aside": [*models.sentences[2:], covers_of(runs, over_variants=True).sentence],
+        "aside": models.sentences[2:],
+        "covers": covers_of(runs, over_variants=True).sentence,
         "ruler": LargeRuler(scored, beside, None),
         "facets": [],
     }

@@ -177,19 +177,21 @@ def status_label(status: str) -> str:
 
 
 @register.simple_tag
-def info(key: str) -> SafeString:
-    """A button after a word of the statistics that opens its meaning. ``key`` is one of the glossary."""
+def info(key: str, first: str = "") -> SafeString:
+    """A button after a word of the statistics that opens its meaning. ``key`` is one of the glossary; what the page
+    says of this number in particular comes ``first``."""
     entry = GLOSSARY[key]
     # Parts of a page are replaced by others that have the same words, so a counter would repeat itself.
     name = f"{key}-{token_hex(4)}"
     return format_html(
         '<button type="button" class="info" popovertarget="{0}" aria-label="{1}: what it means">i</button>'
-        '<span popover id="{0}" class="meaning"><b>{1}</b>. {2} <a href="{3}#{4}">All words</a></span>',
+        '<span popover id="{0}" class="meaning"><b>{1}</b>. {5} {2} <a href="{3}#{4}">All words</a></span>',
         name,
         entry.title,
         entry.meaning,
         address("frontend:help"),
         key,
+        first,
     )
 
 

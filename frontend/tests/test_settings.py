@@ -400,7 +400,7 @@ def upload(content: Any, name: str = "log.json") -> SimpleUploadedFile:
 
 def test_the_page_of_imports_names_the_tools_and_leads_elsewhere(client: Client) -> None:
     html = page(client, "/settings/imports/")
-    assert "From Inspect logs (.eval or .json), promptfoo results" in html
+    assert "Inspect logs (.eval or .json), promptfoo results" in html
     assert "up to 32 MB" in html
     assert re.search(r'<a href="/settings/"[^>]*>', html), "the navigation is as on every page"
 

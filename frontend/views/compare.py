@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -39,7 +39,9 @@ def compare(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def tasks(request: HttpRequest) -> HttpResponse:
-    """The tasks of the chosen runs."""
+    """The tasks of the chosen runs. Without any, the page that chooses them."""
+    if "runs" not in request.GET:
+        return HttpResponseRedirect(reverse("frontend:compare"))
     chosen = _chosen(request)
     metrics = common_metrics(chosen)
     metric = _metric(request, metrics)

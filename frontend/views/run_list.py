@@ -28,7 +28,7 @@ EMPTY = {
     "runs": "No runs yet.",
     "experiments": "No experiments yet. An experiment runs several models and prompts on the same benchmarks.",
     "single-runs": "No runs yet.",
-    "imported-runs": "No imported runs yet.",
+    "imported-runs": "No imported runs yet. Logs of other tools become runs, to compare with those made here.",
     "scheduled-runs": "No scheduled runs yet. A schedule starts a run repeatedly and reports score drops.",
 }
 _CHIPS = {
