@@ -1,7 +1,7 @@
 """Trajectories in ATIF, as Harbor and other agents write them: one file is one task that an agent worked on.
 
 The task is what the user said first, the answer what the agent said last. A trajectory has no reference and no scores.
-Files of sub-agents that another file names are part of it.
+Files of sub-agents and continuations that another file names are part of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.imports.base import Files, Importer
 from benchmarks.imports.parts import Amount, Count, Part, Text, at, read
 from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Unused
-from benchmarks.providers.atif import is_trajectory, trajectory_steps
+from benchmarks.providers.atif import file_name, is_trajectory, parts_of, trajectory_steps
 from benchmarks.providers.base import known_sum
 from benchmarks.providers.steps import MESSAGE, MODEL_CALL, TOOL_CALL, Step, StepProblem
 
@@ -42,6 +42,9 @@ class Header(Part):
     subagent_trajectories: Any = None
 
 
+_TOTALS = ("tokens_in", "tokens_out", "cached_tokens", "cost_usd")
+
+
 class AtifImporter(Importer):
     name = "atif"
     title = "ATIF"
@@ -64,6 +67,12 @@ class AtifImporter(Importer):
         known = {name: document for name, document in others if is_trajectory(document)}
         known |= {str(each["session_id"]): each for each in known.values() if each.get("session_id")}
         steps = partial(trajectory_steps, root[1], known)
+        *_, last = parts_of(root[1], known)
+        if last is not root[1]:  # whose numbers are of all parts
+            totals = read(Header, last, "", Counter())
+            header = header.model_copy(update={name: getattr(totals, name) for name in _TOTALS})
+        if last.get("continued_trajectory_ref"):
+            unused["continued_trajectory_ref", "trajectories"] += 1
         return [_run(header, steps_checked(steps()), steps, unused)]
 
 
@@ -139,7 +148,8 @@ def _sum(steps: Iterable[Step], name: str) -> int | None:
 
 def _referred(document: Any) -> frozenset[str]:
     """The names of the files that a trajectory refers to."""
-    found: set[str] = set()
+    continued = file_name(document.get("continued_trajectory_ref")) if isinstance(document, Mapping) else ""
+    found = {continued} - {""}
     steps = document.get("steps") if isinstance(document, Mapping) else None
     for step in steps if isinstance(steps, list) else ():
         observation = step.get("observation") if isinstance(step, Mapping) else None
@@ -147,8 +157,8 @@ def _referred(document: Any) -> frozenset[str]:
         for result in results if isinstance(results, list) else ():
             references = result.get("subagent_trajectory_ref") if isinstance(result, Mapping) else None
             for each in references if isinstance(references, list) else [references]:
-                if isinstance(each, Mapping) and isinstance(each.get("trajectory_path"), str):
-                    found.add(each["trajectory_path"].rpartition("/")[2])
+                if isinstance(each, Mapping):
+                    found |= {file_name(each.get("trajectory_path"))} - {""}
     return frozenset(found)
 
 

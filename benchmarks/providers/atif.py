@@ -47,7 +47,23 @@ def trajectory_steps(given: Trajectory, others: Mapping[str, Trajectory] | None 
         raise StepProblem(
             f"schema_version: {shown(given.get('schema_version'), 40)} cannot be read. Use ATIF-v1.0 to v1.7."
         )
-    yield from _steps(given, dict(others or {}), 0, frozenset())
+    for part in parts_of(given, others or {}):
+        yield from _steps(part, dict(others or {}), 0, frozenset())
+
+
+def parts_of(given: Trajectory, others: Mapping[str, Trajectory]) -> Iterator[Trajectory]:
+    """The trajectory, and in order those of ``others`` that continue it after its context was summarized."""
+    part: Trajectory | None = given
+    seen: set[int] = set()
+    while part is not None and id(part) not in seen:
+        seen.add(id(part))
+        yield part
+        part = others.get(file_name(part.get("continued_trajectory_ref")))
+
+
+def file_name(reference: Any) -> str:
+    """The last part of a path; empty for what is no text."""
+    return reference.rpartition("/")[2] if isinstance(reference, str) else ""
 
 
 def _steps(given: Trajectory, others: dict[str, Trajectory], depth: int, seen: frozenset[int]) -> Iterator[Step]:
@@ -101,7 +117,10 @@ def _calls(step: Trajectory, common: Mapping[str, Any]) -> Iterator[Step]:
     returned: dict[str, list[str]] = {}
     for each in _observed(step):
         returned.setdefault(str(each.get("source_call_id") or ""), []).append(plain_text(each.get("content")))
-    for call in _objects(step.get("tool_calls"), "tool_calls"):
+    calls = _objects(step.get("tool_calls"), "tool_calls")
+    if calls and set(returned) == {""}:  # a terminal shows what came of all calls, after the last one
+        returned = {str(calls[-1].get("tool_call_id") or ""): returned[""]}
+    for call in calls:
         texts = returned.pop(str(call.get("tool_call_id") or ""), [])
         yield step_of(
             {
@@ -122,7 +141,7 @@ def _children(step: Trajectory, known: Mapping[str, Trajectory]) -> Iterator[Tra
         references = result.get("subagent_trajectory_ref") or ()
         for each in [references] if isinstance(references, Mapping) else _objects(references, "references"):
             names = [str(each.get(key)) for key in ("trajectory_id", "trajectory_path", "session_id") if each.get(key)]
-            names += [name.rpartition("/")[2] for name in names]
+            names += [file_name(name) for name in names]
             found = next((known[name] for name in names if name in known), None)
             if found is not None:
                 yield found

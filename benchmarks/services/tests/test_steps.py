@@ -154,6 +154,38 @@ def test_sub_agents_in_files_of_their_own_are_part_of_the_run(tmp_path: Path) ->
     assert [step.depth for step in steps_of(imported.run)] == [0, 0, 0, 1, 1, 1, 1, 0]
 
 
+def test_a_file_that_continues_another_after_a_summary_is_part_of_the_run(tmp_path: Path) -> None:
+    first = atif(continued_trajectory_ref="trajectory.cont-1.json")
+    copied = [{**step, "is_copied_context": True} for step in first["steps"]]
+    said = {"step_id": 4, "source": "agent", "message": "It was paid today."}
+    totals = {"total_prompt_tokens": 190, "total_completion_tokens": 20, "total_cost_usd": 0.5}
+    more = atif(steps=[*copied, said], final_metrics=totals)
+    alone = write(tmp_path / "trajectory.json", first)
+    (imported,) = import_runs(alone)
+    assert [step.text for step in steps_of(imported.run)][-1] == "It is paid."
+    assert imported.unused == ["Not imported: continued_trajectory_ref of trajectories (1)."]
+    delete_run(imported.run)
+
+    (imported,) = import_runs(write(tmp_path / "trajectory.cont-1.json", more), alone)
+    assert [step.text for step in steps_of(imported.run) if step.text] == [
+        *("Is order 1042 paid?", "It is paid.", "It was paid today.")
+    ]
+    assert (imported.run.tokens_in, imported.run.tokens_out, imported.run.cost_usd) == (190, 20, 0.5)
+    assert imported.run.results.get().transcript.actual_output == "It was paid today."
+    assert imported.unused == []
+
+
+def test_what_a_terminal_shows_after_calls_without_their_ids_is_the_result_of_the_last_one(tmp_path: Path) -> None:
+    document = atif()
+    turn = document["steps"][1]
+    turn["tool_calls"].append({"tool_call_id": "d", "function_name": "bash", "arguments": {"keystrokes": "ls\n"}})
+    del turn["observation"]["results"][0]["source_call_id"]
+    (imported,) = import_runs(write(tmp_path / "trajectory.json", document))
+    calls = [(step.name, step.result) for step in steps_of(imported.run) if step.kind == "tool_call"]
+    assert calls == [("find_order", None), ("bash", {"status": "paid"})]
+    assert "environment" not in [step.name for step in steps_of(imported.run)]
+
+
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
