@@ -74,6 +74,14 @@ def decision_table() -> str:
     return _table(("decides", "that is", "parameters", "and with that"), rows)
 
 
+def journey_table() -> str:
+    """What the journeys that people make most may take."""
+    from frontend.tests.browser.journeys_walked import MOST
+
+    head = ("journey", "clicks", "texts typed")
+    return _table(head, ((title, str(clicks), str(fields)) for title, (clicks, fields) in MOST.items()))
+
+
 def validation_tables() -> dict[str, Callable[[], str]]:
     """The tables of the numbers that are shown."""
     from docs.tests.validation import estimates, places, plain_numbers
@@ -91,6 +99,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "docs/cli.md": {"commands": command_table},
     "docs/configuration.md": {"keys": key_table},
     "docs/how-to/public-benchmarks.md": {"presets": preset_table},
+    "docs/performance.md": {"journeys": journey_table},
     "docs/validation.md": validation_tables(),
     "docs/dependencies.md": {
         path.name: partial(requirement_table, path) for path in sorted(ROOT.glob("requirements*.in"))

@@ -9,16 +9,14 @@ from __future__ import annotations
 import argparse
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from playwright.sync_api import Error, sync_playwright
-
 from frontend.tests.browser.conftest import chromium
-from frontend.tests.browser.site import Site, fresh_site, seed
+from frontend.tests.browser.site import API, Site, fresh_site, seed
 from frontend.tests.browser.tabs import OPTIONS, new_context
 from tests.support.stack import ROOT
 
@@ -52,7 +50,9 @@ class Walk:
     fields: int = 0
     steps: int = 0
     pages: list[str] = field(default_factory=list)
+    seconds: float = 0.0
     stopped: str = ""
+    """At which step and why, if not at the end"""
 
     def click(self, name: str, role: Any = None, within: str = "body") -> None:
         """Press what a person reads as ``name``: a link or a button, the first of its kind that is seen."""
@@ -152,24 +152,19 @@ def from_benchmarks(walk: Walk) -> None:
 
 
 def with_judge(walk: Walk) -> None:
-    walk.click("Benchmarks", within="header")
+    models = [f"scripted/{name}" for name in ("large", "medium", "small", "drifting")]
+    request = {"name": "Used last", "datasets": ["basic-coding"], "models": models, "metrics": ["exact_match"]}
+    walk.site.stack.post(f"{API}/experiments", request | {"limit": 1})
+    walk.page.goto(walk.site.url("/benchmarks/"))
     walk.press(walk.page.locator("tr:has-text('rag-faithfulness')").get_by_text("Run", exact=True))
-    walk.page.locator("#sheet #model-options summary").click()
-    walk.clicks += 1
-    ran_last = walk.page.locator("#sheet #model-options input:checked")
-    while ran_last.count():
-        ran_last.first.uncheck()
-        walk.clicks += 1
-    for model in ("large", "medium", "small", "drifting"):
-        walk.tick(f"scripted/{model}", "#sheet")
-    for dataset in ("reasoning", "tool-use-basic"):
+    for dataset in ("reasoning", "basic-coding"):
         walk.tick(dataset, "#sheet #benchmark-options")
-    walk.click("Change the metrics of reasoning", "button", "#sheet")
-    walk.page.locator("#metrics-of-reasoning input[value=correctness]").check()  # the one that the judge can score
+    walk.click("Change the metrics of rag-faithfulness", "button", "#sheet")
+    walk.page.locator("#metrics-of-rag-faithfulness input[value=correctness]").check()  # the judge here can score it
     walk.clicks += 1
     walk.see("to the judge", "#sheet")
     walk.click("Start 12 runs", "button", "#sheet")
-    walk.page.locator("#board .is-completed").first.wait_for(timeout=4 * END_MS)
+    walk.page.locator("#board .is-completed").first.wait_for(timeout=2 * END_MS)
     walk.look()
 
 
@@ -303,18 +298,9 @@ def three_models(walk: Walk) -> None:
 
 
 def where_two_models_disagree(walk: Walk) -> None:
-    walk.click("Runs", within="header")
-    walk.click("Runs", within=".tabs")
-    for model in ("large", "small"):
-        row = (
-            walk.page.locator("tr", has_text="Reasoning")
-            .filter(has_text=f"scripted/{model}")
-            .filter(has_text="version 1")
-        )
-        row.get_by_role("checkbox").last.check()
-        walk.clicks += 1
-    walk.click("Compare", "button")
-    walk.press(walk.page.get_by_role("link", name=re.compile("better$")).first)
+    walk.press(walk.page.locator("main a[href^='/experiments/']").first)
+    walk.click("Answers", "link", ".tabs")
+    walk.click("They disagree", "link")
     walk.press(walk.page.locator(".task-grid [data-row]").first)
     walk.page.locator(".answer-card").first.wait_for()
     walk.look()
@@ -371,8 +357,6 @@ def nightly(walk: Walk) -> None:
 def calibration(walk: Walk) -> None:
     walk.click("Review", within="header")
     walk.click("Judges", within=".tabs")
-    walk.fill("Max questions", "12")
-    walk.choose("Canvas set", walk.site.canvas_set)
     walk.click("Calibrate judge", "button")
     walk.see("Completed")
 
@@ -453,27 +437,53 @@ SEEDED: dict[str, Journey] = {
 }
 
 
+MOST: dict[str, tuple[int, int]] = {
+    "Newcomer to a compared pair": (4, 0),
+    "Start one run on the form": (4, 0),
+    "Start from Benchmarks": (2, 0),
+    "Four models on three benchmarks with a judge": (6, 0),
+    "Share an experiment": (2, 0),
+    "Find tasks on which two models disagree": (4, 0),
+    "Retry the errors of a run": (2, 0),
+    "Fix a reference and rescore": (6, 1),
+    "Calibrate a judge": (3, 0),
+}
+"""Clicks and filled in fields of the journeys that people make most; more of them fail a test."""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=FOLDER)
     parser.add_argument("titles", nargs="*", help="parts of titles of journeys; all without any")
     given = parser.parse_args()
-    folder: Path = given.folder
+    from playwright.sync_api import sync_playwright  # not installed where the documents are checked alone
+
     print("| journey | clicks | fields | pages | seconds | stopped at |\n|---|--:|--:|--:|--:|---|", flush=True)
-    with sync_playwright() as playwright, fresh_site() as site:
+    titles = [title for title in FRESH | SEEDED if not given.titles or any(part in title for part in given.titles)]
+    stopped = []
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=list(OPTIONS))
-        stopped = []
-        for number, (title, journey) in enumerate({**FRESH, **SEEDED}.items(), 1):
-            if number == len(FRESH) + 1:
-                seed(site)
-            if not given.titles or any(part in title for part in given.titles):
-                stopped.append(_walk(browser, site, folder / f"{number:02}", title, journey))
+        for walk in walked(browser, titles, given.folder):
+            row = (walk.title, walk.clicks, walk.fields, len(walk.pages), f"{walk.seconds:.0f}", walk.stopped)
+            print(f"| {' | '.join(map(str, row))} |", flush=True)
+            stopped.append(walk.stopped)
         browser.close()
     raise SystemExit(any(stopped))
 
 
-def _walk(browser: Browser, site: Site, folder: Path, title: str, journey: Journey) -> str:
-    """Walk one journey, print its row, and say where it stopped, if it did."""
+def walked(browser: Browser, titles: Collection[str], folder: Path) -> Iterator[Walk]:
+    """Walk the journeys of these titles on a site of their own, in the order in which they are listed here."""
+    with fresh_site() as site:
+        for number, (title, journey) in enumerate((FRESH | SEEDED).items(), 1):
+            if number == len(FRESH) + 1:
+                seed(site)
+            if title in titles:
+                yield _walked(browser, site, folder / f"{number:02}", title, journey)
+
+
+def _walked(browser: Browser, site: Site, folder: Path, title: str, journey: Journey) -> Walk:
+    from playwright.sync_api import Error
+
     folder.mkdir(parents=True, exist_ok=True)
     page = new_context(browser, viewport=WIDE).new_page()
     page.set_default_timeout(END_MS)
@@ -485,7 +495,7 @@ def _walk(browser: Browser, site: Site, folder: Path, title: str, journey: Journ
         journey(walk)
     except (Error, AssertionError) as error:
         walk.stopped = f"step {walk.steps}: {str(error).splitlines()[0][:120]}"
-    seconds = time.monotonic() - start
+    walk.seconds = time.monotonic() - start
     page.screenshot(path=folder / "end.png", full_page=True)
     for name, options in {"dark": {"viewport": WIDE, "color_scheme": "dark"}, "phone": {"viewport": PHONE}}.items():
         again = new_context(browser, **options).new_page()
@@ -494,9 +504,7 @@ def _walk(browser: Browser, site: Site, folder: Path, title: str, journey: Journ
         again.screenshot(path=folder / f"{name}.png")
         again.context.close()
     page.context.close()
-    row = (title, walk.clicks, walk.fields, len(walk.pages), f"{seconds:.0f}", walk.stopped)
-    print(f"| {' | '.join(map(str, row))} |", flush=True)
-    return walk.stopped
+    return walk
 
 
 def _pressable(scope: Locator, name: str) -> Locator:
