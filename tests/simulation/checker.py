@@ -27,6 +27,8 @@ DUST = 1e-9
 """Sums of floats leave it behind."""
 SLACK_SECONDS = 4.0
 """A step that is slow delays what a worker knows."""
+STOP_SECONDS = 1.5
+"""How long requests may still be sent for a run that was stopped"""
 SILENT_SECONDS = 30.0
 """More than many slow steps take"""
 DEAD_SECONDS = LEASE_SECONDS + 20.0
@@ -65,6 +67,8 @@ class RunRow(NamedTuple):
     budget_usd: float | None
     experiment_id: int | None
     experiment_budget: float | None
+    model: str
+    judge_model: str
 
     @property
     def spent(self) -> float:
@@ -104,6 +108,10 @@ class Moment(NamedTuple):
     leases: dict[str, LeaseRow]
     results: dict[int, ResultRow]
 
+    def is_finished(self, run_id: int) -> bool:
+        states = {result.state for result in self.results.values() if result.run_id == run_id}
+        return states <= {"done", "error"} and run_id not in {lease.run_id for lease in self.leases.values()}
+
     def held_by(self, worker: str, run_id: int) -> bool:
         return any(lease.worker == worker and lease.run_id == run_id for lease in self.leases.values())
 
@@ -113,7 +121,8 @@ def moment() -> Moment:
         _by_id(
             RunRow,
             "SELECT r.id, status, done, errors, concurrency, cost_usd, judge_cost_usd, reserved_usd, r.budget_usd,"
-            " e.id, e.budget_usd FROM benchmarks_run r LEFT JOIN benchmarks_experiment e ON e.id = r.experiment_id",
+            " e.id, e.budget_usd, r.model, r.judge_model"
+            " FROM benchmarks_run r LEFT JOIN benchmarks_experiment e ON e.id = r.experiment_id",
         ),
         _by_id(LeaseRow, "SELECT id, run_id, worker, slots, heartbeat_at FROM benchmarks_lease"),
         _by_id(
@@ -136,11 +145,15 @@ class Checker:
         self.before = Moment({}, {}, {})
         self.held_at: dict[tuple[str, str], float] = {}
         """When a worker was last seen to have claimed a result of a task"""
+        self.known_at: dict[tuple[str, int], float] = {}
+        """When a worker last renewed its lease on a run, or claimed results under it"""
+        self.stopped_at: dict[int, float] = {}
+        """When runs that are not running stopped"""
         self.stored: set[str] = set()
         self.left_behind: set[int] = set()
         """Runs of which a lease ended with claims, whose reservations stay until nothing is in flight"""
         self.calm_at: float | None = None
-        self.on_change: Any = lambda run_id: None
+        self.on_change: Any = lambda run_id, is_status: None
         self.on_sent: Any = lambda process: None
         self.began: dict[str, float] = {}
         """When each lease was first seen"""
@@ -152,7 +165,9 @@ class Checker:
         before, now = self.before, moment()
         changes = list(self._statuses(before, now))
         touched = set(self._states(before, now))
-        touched |= {lease.run_id for id, lease in now.leases.items() if lease.run_id and id not in before.leases}
+        self._renewals(before, now)
+        either = before.leases | now.leases
+        touched |= {either[id].run_id for id in before.leases.keys() ^ now.leases.keys() if either[id].run_id}
         self._counters(now)
         self._budgets(now)
         self._leases(before, now)
@@ -163,8 +178,9 @@ class Checker:
         if self.schedules:
             self.schedules.step()
         self.before = now
-        for run_id in sorted(touched | {run_id for run_id, _ in changes}):
-            self.on_change(run_id)
+        moved = {run_id for run_id, _ in changes}
+        for run_id in sorted(touched | moved):
+            self.on_change(run_id, is_status=run_id in moved)
 
     def _statuses(self, before: Moment, now: Moment) -> Iterator[tuple[int, str]]:
         """Statuses change as documented; stops and costs are written by those who hold a lease, and by people."""
@@ -175,10 +191,17 @@ class Checker:
                 self.require(
                     (was.status, run.status) in RUN_CHANGES, f"run {pk} changed from {was.status} to {run.status}"
                 )
+                self.stopped_at.pop(pk, None)
+                if was.status == "running":
+                    self.stopped_at[pk] = self.world.now
                 yield pk, run.status
-            by_holder = run.status in ("failed", "paused") or (was.status, run.status) == ("preparing", "running")
+            by_holder = run.status == "paused" or (was.status, run.status) == ("preparing", "running")
+            # Whoever finishes a run, when no lease and nothing to do is left, may find that it has failed.
+            by_holder |= run.status == "failed" and not before.is_finished(pk)
             if (by_holder and was.status != run.status) or run.spent != was.spent:
                 self._require_lease(before, pk, f"changed run {pk}")
+            if run.reserved_usd > was.reserved_usd + DUST:
+                self._require_lease(before, pk, f"reserved {run.reserved_usd - was.reserved_usd} for run {pk}")
 
     def _require_lease(self, before: Moment, run_id: int, what: str) -> None:
         process = self.world.process
@@ -205,6 +228,22 @@ class Checker:
                 self.require(held, f"result {pk} is ended by {process and process.name}, whose claim it was not")
             self._answer(was, result)
             self._claim(now, result)
+
+    def _renewals(self, before: Moment, now: Moment) -> None:
+        """Note what the process at work learned of its leases."""
+        process = self.world.process
+        if process is None:
+            return
+        claiming = {
+            result.claimed_by
+            for pk, result in now.results.items()
+            if result.claimed_by and (pk not in before.results or before.results[pk] != result)
+        }
+        for id, lease in now.leases.items():
+            if lease.worker == process.worker and lease.run_id is not None:
+                was = before.leases.get(id)
+                if was is None or was.heartbeat_at != lease.heartbeat_at or id in claiming:
+                    self.known_at[process.worker, lease.run_id] = self.world.now
 
     def _claim(self, now: Moment, result: ResultRow) -> None:
         is_claimed = result.state in ("claimed", "judging")
@@ -241,15 +280,17 @@ class Checker:
             self.require(run.errors == errors[pk], f"run {pk} counts {run.errors} errors, and has {errors[pk]}")
 
     def _budgets(self, now: Moment) -> None:
-        spent: Counter[int | None] = Counter()
+        bound: Counter[int | None] = Counter()
         for pk, run in now.runs.items():
             self.require(run.reserved_usd > -DUST, f"run {pk} has {run.reserved_usd} reserved")
-            within = run.budget_usd is None or run.spent <= run.budget_usd + DUST
-            self.require(within, f"run {pk} has spent {run.spent} of {run.budget_usd}")
-            spent[run.experiment_id] += run.spent  # type: ignore[assignment]  # sums of money
+            of_run = run.spent + run.reserved_usd
+            within = run.budget_usd is None or of_run <= run.budget_usd + DUST
+            self.require(within, f"run {pk} has spent {run.spent} and reserved {run.reserved_usd} of {run.budget_usd}")
+            bound[run.experiment_id] += of_run  # type: ignore[assignment]  # sums of money
         for run in now.runs.values():
-            budget, of_all = run.experiment_budget, spent[run.experiment_id]
-            self.require(budget is None or of_all <= budget + DUST, f"an experiment has spent {of_all} of {budget}")
+            budget, of_all = run.experiment_budget, bound[run.experiment_id]
+            within = budget is None or of_all <= budget + DUST
+            self.require(within, f"an experiment has spent and reserved {of_all} of {budget}")
 
     def _leases(self, before: Moment, now: Moment) -> None:
         """No more slots than a run has, and no lease of a worker that is dead for long."""
@@ -263,8 +304,11 @@ class Checker:
         preparing = Counter(lease.run_id for lease in now.leases.values() if not lease.slots and lease.run_id)
         self.require(not preparing or max(preparing.values()) == 1, "two workers prepare one run")
         if self.calm_at is not None and "the clock jumps" not in self.world.counts:
+            alive = [each.held_up_until for each in self.world.processes[1:] if each.died_at is None]
+            awake_at = min(alive, default=self.world.now)
             for process in self.world.processes:
-                if process.died_at is None or self.world.now < max(process.died_at, self.calm_at) + DEAD_SECONDS:
+                since = max(process.died_at or 0.0, self.calm_at, awake_at)
+                if process.died_at is None or self.world.now < since + DEAD_SECONDS:
                     continue
                 left = [lease.id for lease in now.leases.values() if lease.worker == process.worker]
                 self.require(
@@ -276,7 +320,7 @@ class Checker:
         self.began = {id: self.began.get(id, self.world.now) for id in now.leases}
         if self.world.counts.keys() & {"the clock jumps", "database: a step fails"}:
             return
-        working = {each.worker for each in self.world.processes if each.died_at is None and each.frozen_at is None}
+        working = {each.worker for each in self.world.processes if each.died_at is None and not each.was_held_up}
         for id, lease in now.leases.items():
             if lease.worker in working and self.world.now - self.began[id] > SILENT_SECONDS:
                 silent = (timezone.now() - as_moment(lease.heartbeat_at)).total_seconds()
@@ -285,7 +329,9 @@ class Checker:
                 )
 
     def _reservations(self, before: Moment, now: Moment) -> None:
-        """What is reserved is for something in flight."""
+        """What is reserved is for something in flight. If the answer to a commit is lost, it may be reserved twice."""
+        if "database: the answer to a commit is lost" in self.world.counts:
+            return
         claimed = {result.run_id for result in now.results.values() if result.claimed_by}
         for pk, run in now.runs.items():
             gone = {id for id, lease in before.leases.items() if lease.run_id == pk} - now.leases.keys()
@@ -296,11 +342,25 @@ class Checker:
             elif run.status == "running" and pk not in self.left_behind:
                 self.require(pk in claimed, f"run {pk} has {run.reserved_usd} reserved, and nothing in flight")
 
-    def sent(self, process: Process, task: str) -> None:
-        """Whoever asks has held the result within the last ten seconds, and looked for its lease since it woke."""
+    def sent(self, process: Process, model: str, task: str) -> None:
+        """Whoever asks has known for ten seconds at most that it holds the run, which was not stopped a second ago."""
+        name = f"sim/{model}"
+        runs = [run for run in self.before.runs.values() if name in (run.model, run.judge_model)]
+        ages = [self.world.now - self.known_at.get((process.worker, run.id), -LEASE_SECONDS) for run in runs]
+        what = f"{process.name} asks the {model} {task}"
+        self.require(
+            min(ages) <= UNKNOWN_SECONDS + SLACK_SECONDS, f"{what}, and last knew of a lease {min(ages):.1f} s ago"
+        )
+        # Not of one that could not look since: it was held up, or a step was slow or failed.
+        unheard = max(process.held_up_until, process.disturbed_at)
+        stops = [max(self.stopped_at.get(run.id, self.world.now), unheard) for run in runs]
+        silent = self.world.now - max(stops)
+        self.require(silent <= STOP_SECONDS, f"{what}, {silent:.1f} s after its run was stopped")
+        if name == runs[0].judge_model:
+            return
         held = self.held_at.get((process.worker, task))
         age = None if held is None else self.world.now - held
-        what = f"{process.name} asks {task}, which it last held {'never' if age is None else f'{age:.1f} s ago'}"
+        what += f", which it last held {'never' if age is None else f'{age:.1f} s ago'}"
         self.require(age is not None and age <= UNKNOWN_SECONDS + SLACK_SECONDS, what)
         if process.frozen_at is not None and process.frozen_until - process.frozen_at > UNKNOWN_SECONDS:
             claims = (result.claimed_by for result in self.before.results.values() if result.task == task)

@@ -12,7 +12,7 @@ COMPLETED = {"completed", "completed_with_errors"}
 ENDED = COMPLETED | {"failed", "cancelled"}
 STOPS = {"user: stops a run", "the clock jumps"}
 """What may end a hold on a result for everybody"""
-LOSSES = STOPS | {"a worker is killed", "a worker is frozen"}
+LOSSES = STOPS | {"a worker is killed", "a worker is frozen", "a thread is held up"}
 """What may cost answers and verdicts that were paid for"""
 
 
@@ -92,7 +92,7 @@ def _lost(checker: Checker) -> None:
     calls, faults = checker.endpoint.answered, checker.world.counts.keys()
     for call in calls:
         stored = call.is_judge or call.fingerprint in checker.stored
-        lost = call.process.died_at is not None or call.process.frozen_at is not None or faults & STOPS
+        lost = call.process.died_at is not None or call.process.was_held_up or faults & STOPS
         checker.require(
             bool(stored or lost), f"the answer {call.fingerprint} to {call.task} was paid and is not stored"
         )

@@ -26,6 +26,7 @@ PRICES = {"input_per_million": 5.0, "output_per_million": 20.0}
 PREFERRED = '{"reason": "It is shorter.", "verdict": "A"}'
 PREFERRED_VALUE = 1.0
 VERDICT = '{"score": 10, "reason": "It agrees."}'
+UNREADABLE = "I would rather not say."
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,17 @@ class Call:
 
 
 class Endpoint:
-    """All that was sent to it. ``fault_rate`` is the share of requests that fail."""
+    """All that was sent to it. The rates are the shares of requests to models and to the judge that fail."""
 
-    def __init__(self, world: World, fault_rate: float, *, knows_key: bool = True) -> None:
-        self.world, self.fault_rate, self.knows_key = world, fault_rate, knows_key
+    def __init__(self, world: World) -> None:
+        self.world = world
+        random = world.random
+        self.knows_key = random.random() > 0.06
+        self.fault_rate = random.choice((0.0, 0.0, 0.05, 0.3, 0.6))
+        self.judge_fault_rate = random.choice((0.0, 0.0, 0.05, 0.3, 0.6))
         self.answered: list[Call] = []
         self.by_fingerprint: dict[str, Call] = {}
-        self.on_sent: Any = lambda process, task: None
+        self.on_sent: Any = lambda process, model, task: None
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         process = self.world.process
@@ -64,14 +69,20 @@ class Endpoint:
         task = re.search(r"task-\d+", text)
         name, is_judge = (task[0] if task else text[:20]), request.model == "judge"
         self.world.note(f"sends {name} to the {request.model}")
-        if not is_judge:
-            self.on_sent(process, name)
+        if task:  # a judge is tried before there are any
+            self.on_sent(process, request.model, name)
         sent_at = self.world.now
         await asyncio.sleep(random.choice((0.02, 0.2, 0.5, 1.5)) * random.uniform(0.5, 1.5))
         if random.random() < 0.02:
             self.world.count("a request hangs")
             await asyncio.sleep(random.uniform(5, 60))
-        if not self.knows_key or random.random() < self.fault_rate:
+        fails = random.random() < (self.judge_fault_rate if is_judge else self.fault_rate)
+        if fails and is_judge and random.random() < 0.3:
+            self.world.count("endpoint: no verdict")
+            fails, says = False, UNREADABLE
+        else:
+            says = self._verdict(text) if is_judge else ""
+        if fails or not self.knows_key:
             fault = "authentication" if not self.knows_key else random.choice([*FAULTS][:-1])
             self.world.count(f"endpoint: {fault}")
             raise ProviderError(message=f"simulated {fault}", **FAULTS[fault])
@@ -82,15 +93,17 @@ class Endpoint:
         self.answered.append(call)
         self.by_fingerprint[call.fingerprint] = call
         self.world.note(f"gets {call.fingerprint} for {name}")
-        said = self._verdict(text) if is_judge else self._answer(int(name.removeprefix("task-")))
         return ChatReply(
-            said,
+            says or self._answer(int(name.removeprefix("task-"))),
             tokens_in=TOKENS_IN,
             tokens_out=call.tokens_out,
             model=request.model,
             fingerprint=call.fingerprint,
             duration_ms=1.0,
         )
+
+    def calm_down(self) -> None:
+        self.fault_rate = self.judge_fault_rate = 0.0
 
     def _answer(self, number: int) -> str:
         """Mostly right, and not always in the same words."""

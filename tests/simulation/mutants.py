@@ -237,12 +237,6 @@ MUTANTS = (
         "if run is None:\n            return False",
     ),
     Mutant(
-        "a run is closed with work left",
-        END,
-        "if run.status in LIVE and (left or run.status != RunStatus.RUNNING):\n            return False",
-        "if run.status in LIVE and run.status != RunStatus.RUNNING:\n            return False",
-    ),
-    Mutant(
         "an end forgets what was retried meanwhile",
         END,
         "if now is None or now.leases.exists() or now.results.filter(state__in=TO_DO).exists():",
@@ -384,6 +378,12 @@ MUTANTS = (
         "    return None",
     ),
     Mutant("scheduled runs are not compared", WORKER, "if held is None or not lease.heartbeat(held):", "if True:"),
+    Mutant(
+        "who ends a preference run second wipes its numbers",
+        "engine.summary.summarize",
+        "judged = run.status in (RunStatus.RUNNING, *COMPLETED)",
+        "judged = run.status == RunStatus.RUNNING",
+    ),
     Mutant(
         "a judge that fails counts as a tie",
         PREFERENCE,

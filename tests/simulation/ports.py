@@ -35,7 +35,7 @@ from benchmarks.providers.adjustments import Adjustments
 from benchmarks.providers.base import Limits, ProviderError, RetryPolicy
 from benchmarks.providers.gate import Gate
 from benchmarks.providers.gates import Gates
-from tests.simulation.endpoint import Endpoint, SimulatedProvider
+from tests.simulation.endpoint import UNREADABLE, Endpoint, SimulatedProvider
 from tests.simulation.receiver import Receiver
 from tests.simulation.world import Process, SimulatedEngineLoop, SimulatedFuture, SimulatedQueue, World
 
@@ -49,11 +49,13 @@ class Database:
 
     def __init__(self, world: World, on_step: Callable[[], None]) -> None:
         self.world, self.on_step = world, on_step
-        self.fault_rate, self.slow_rate = 0.0, 0.01
+        self.fault_rate, self.lost_rate, self.slow_rate = 0.0, 0.0, 0.01
         self.depth = 0
+        self.on_begin: Callable[..., None] = lambda process, writes: None
+        """Called before each step"""
         self.committed = False
 
-    def before(self) -> None:
+    def before(self, *, writes: bool) -> None:
         world = self.world
         if not world.in_thread:
             return
@@ -61,14 +63,21 @@ class Database:
         slow = world.random.random() < self.slow_rate
         world.sleep(world.random.uniform(0.1, 3.0) if slow else world.random.uniform(0.0, 0.004))
         world.reach_step()
-        if world.random.random() < self.fault_rate:
+        if world.process is not None:
+            self.on_begin(world.process, writes=writes)
+        fails = world.random.random() < self.fault_rate
+        if (slow or fails) and world.process is not None:
+            world.process.disturbed_at = world.now
+        if fails:
             world.count("database: a step fails")
             raise OperationalError("simulated: the database is unavailable")
 
     def answer(self) -> None:
         """Say that a step is done, or nothing, though it is."""
         world = self.world
-        if world.in_thread and world.random.random() < self.fault_rate / 2:
+        if world.in_thread and world.random.random() < self.lost_rate:
+            if world.process is not None:
+                world.process.disturbed_at = world.now
             world.count("database: the answer to a commit is lost")
             raise OperationalError("simulated: the connection broke after the commit")
 
@@ -127,17 +136,25 @@ def _memory(world: World) -> dict[str, Any]:
 
 
 async def _judged(self: Correctness, item: Item, judge: Judge) -> Score:
-    """The verdict of the simulated judge: 1 for every answer."""
+    """The verdict of the simulated judge: 1 for every answer, if it can be read."""
     try:
-        await judge.ask(f"Is the answer to {item.input} right?")
+        said = await judge.ask(f"Is the answer to {item.input} right?")
     except ProviderError as error:
         return judge_error(error.message)
+    if said == UNREADABLE:
+        return judge_error("The reply has no verdict")
     return Score(ScoreStatus.SCORED, 1.0, usage=getattr(judge, "usage", None))
 
 
 @contextmanager
 def ports(
-    world: World, endpoint: Endpoint, receiver: Receiver | None, database: Database, broker: Broker
+    world: World,
+    endpoint: Endpoint,
+    receiver: Receiver | None,
+    database: Database,
+    broker: Broker,
+    *,
+    summary_seconds: float,
 ) -> Iterator[None]:
     loop, stopping = SimulatedEngineLoop(world), Stopping(world)
 
@@ -190,7 +207,7 @@ def ports(
             result = execute(sql, params, many, context)
             database.depth -= sql == "ROLLBACK" and not connection.in_atomic_block  # the end of a snapshot
             return result
-        database.before()
+        database.before(writes=not sql.startswith(("SELECT", "BEGIN DEFERRED")))
         result = execute(sql, params, many, context)
         if sql == "BEGIN DEFERRED":  # a snapshot, in which many statements are one step
             database.depth += 1
@@ -204,7 +221,7 @@ def ports(
     def entered(self: transaction.Atomic) -> None:
         world.check_alive()
         if not database.depth:
-            database.before()
+            database.before(writes=True)
         enter(self)
         database.depth += 1
 
@@ -237,7 +254,7 @@ def ports(
             (executor, "ENGINE_LOOP", loop),
             (executor, "SimpleQueue", lambda: SimulatedQueue(world)),
             (executor, "STOPPING", stopping),
-            (executor, "SUMMARY_SECONDS", 10.0),  # most of the time would go there otherwise
+            (executor, "SUMMARY_SECONDS", summary_seconds),
             (executor, "model_client", model_client),
             (dispatch, "STOPPING", stopping),
             (dispatch, "SLOTS_PER_LEASE", 4),

@@ -62,20 +62,26 @@ class Scenario:
         world.become = ports.become
         self.workload = Workload(world, self.web, dataset)
         self.faults = Faults(world, self.web, self._start_worker)
-        self.endpoint = Endpoint(world, random.choice((0.0, 0.05, 0.3)), knows_key=random.random() > 0.06)
+        self.endpoint = Endpoint(world)
         self.receiver = Receiver(world) if self.workload.has_webhook else None
         has_schedules = self.workload.kind == "schedule"
         self.checker = Checker(world, self.endpoint, self.receiver, has_schedules=has_schedules)
         self.checker.on_change, self.checker.on_sent = self.faults.changed, self.faults.asked
         self.database = Database(world, self.checker.step)
+        self.database.on_begin = self.faults.stepped
         self.broker = Broker(world)
         self.sweep_seconds = random.choice((3.0, SWEEP_SECONDS))
+        self.summary_seconds = random.choice((0.5, 2.0, 10.0, 10.0))
+        self.in_step = random.random() < 0.3
+        """Whether what is periodic in the workers happens at the same moments in all of them"""
 
     def run(self) -> Outcome:
         world = self.world
         outcome = Outcome(world.seed)
         try:
-            with ports.ports(world, self.endpoint, self.receiver, self.database, self.broker):
+            with ports.ports(
+                world, self.endpoint, self.receiver, self.database, self.broker, summary_seconds=self.summary_seconds
+            ):
                 try:
                     self._begin()
                     world.run(FAULTY_SECONDS, self._is_quiet)
@@ -95,13 +101,14 @@ class Scenario:
     def _begin(self) -> None:
         random = self.world.random
         self.workload.begin()
-        for number in range(random.randint(1, 3)):
+        for number in range(random.choice((1, 2, 2, 3))):
             self._start_worker(f"worker-{number + 1}", f"host-{random.randint(1, 2)}")
         kinds = self.faults.kinds
         if "database" in kinds:
-            self.database.fault_rate = random.choice((0.005, 0.05))
+            self.database.fault_rate = random.choice((0.0, 0.005, 0.05, 0.2))
+            self.database.lost_rate = random.choice((0.0, 0.02, 0.1, 0.3))
         if "slow" in kinds:
-            self.database.slow_rate = 0.1
+            self.database.slow_rate = random.choice((0.05, 0.1, 0.3))
         if "broker" in kinds:
             self.broker.fault_rate = random.choice((0.05, 0.4))
         self.faults.draw(FAULTY_SECONDS)
@@ -116,13 +123,25 @@ class Scenario:
         world.note(f"{process.name} starts on {host}")
         for _ in range(random.randint(1, 2)):
             world.thread(process, self._jobs)
-        world.thread(process, partial(self._repeat, self._sweep), delay=random.uniform(0, self.sweep_seconds))
+        self._periodic(process, self._sweep)
         if self.workload.kind == "schedule":
-            work = partial(self._repeat, follow_schedules)
-            world.thread(process, work, delay=random.uniform(0, self.sweep_seconds))
+            self._periodic(process, follow_schedules)
         if self.receiver:
-            work = partial(self._repeat, send_due, DELIVERY_SECONDS)
-            world.thread(process, work, delay=random.uniform(0, DELIVERY_SECONDS))
+            self._periodic(process, send_due, DELIVERY_SECONDS)
+
+    def _periodic(self, process: Process, work: Callable[[], object], seconds: float | None = None) -> None:
+        """A periodic thread of a worker; by default at the interval of sweeps."""
+
+        def pause() -> float:
+            period = seconds or self.sweep_seconds
+            return period - self.world.now % period if self.in_step else period
+
+        def repeat() -> None:
+            while True:
+                self._guarded(work)
+                self.world.sleep(pause())
+
+        self.world.thread(process, repeat, delay=pause() * (1.0 if self.in_step else self.world.random.random()))
 
     def _jobs(self) -> None:
         """One thread of a worker's pool. A job that raises is over, as in Celery."""
@@ -130,12 +149,6 @@ class Scenario:
             run_id = self.broker.take()
             if self._guarded(partial(work_on_run_once, run_id, self.broker.delay)):
                 self.broker.delay(run_id)
-
-    def _repeat(self, work: Callable[[], object], seconds: float | None = None) -> None:
-        """A periodic thread of a worker; by default at the interval of sweeps."""
-        while True:
-            self._guarded(work)
-            self.world.sleep(seconds or self.sweep_seconds)
 
     def _sweep(self) -> None:
         for run_id in runs_without_worker():
@@ -154,7 +167,8 @@ class Scenario:
 
     def _calm_down(self) -> None:
         """No more faults: whatever is left has to end now."""
-        self.database.fault_rate = self.broker.fault_rate = self.endpoint.fault_rate = 0.0
+        self.database.fault_rate = self.database.lost_rate = self.broker.fault_rate = 0.0
+        self.endpoint.calm_down()
         self.database.slow_rate, self.sweep_seconds = 0.0, SWEEP_SECONDS
         self.checker.calm_at = self.world.now
         self.world.note("no more faults")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 from django.db import DatabaseError
-from django.db.models import Q
 from django.utils import timezone
 
-from benchmarks.models import COMPLETED, LIVE, Dataset, Run, RunKind, Schedule
-from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.engine.execution.finishing import refresh_summary
+from benchmarks.models import Dataset, Outcome, Result, ResultState, Run, RunStatus, Schedule, Score, Transcript
 from benchmarks.services.experiments.start import start_experiment
 from benchmarks.services.preferences import start_preference
 from benchmarks.services.runs.start import start_run
@@ -19,7 +19,7 @@ from tests.simulation.world import Process, World
 
 LAST_START_SECONDS = 5.0
 MODELS = ("sim/model", "sim/other")
-WORKLOADS = {"runs": 5, "experiment": 2, "schedule": 2, "preference": 1}
+WORKLOADS = {"runs": 5, "experiment": 2, "schedule": 2, "preference": 2}
 """Each with its share of the seeds"""
 SCHEDULE_GRACE_SECONDS = 30.0
 """How late a run of a schedule may start while nothing is wrong"""
@@ -46,9 +46,10 @@ class Workload:
             self.world.wall_offset += random.uniform(45.0, 59.0)
             self._soon(self._save_schedule, 0.0)
         else:
-            for delay in (0.0, 0.1):
-                self._soon(self._start_run, delay)
-            self._soon(self._prefer, 1.0)
+            compared = [_answered_run(self.dataset, model, random.randint(2, 4)) for model in MODELS]
+            self._soon(partial(self._prefer, compared), 0.0)
+            if random.random() < 0.3:
+                self._soon(self._start_run, random.uniform(0, LAST_START_SECONDS))
 
     def calm_down(self) -> None:
         """After the faults, a schedule starts another run or two, and then no more."""
@@ -85,18 +86,22 @@ class Workload:
             request |= {"metrics": ["exact_match", "correctness"], "judge_model": "sim/judge"}
         return request
 
+    def _budget(self) -> float:
+        """Of any size: from less than an answer to more than all answers and verdicts can cost."""
+        return round(10 ** self.world.random.uniform(-3.3, 1.0), 6)
+
     def _start_run(self) -> None:
         random = self.world.random
         request = self._request() | {"dataset": self.dataset.slug, "model": random.choice(MODELS)}
-        if random.random() < 0.3:
-            request["budget_usd"] = random.choice((0.0005, 0.002, 0.05))
+        if random.random() < 0.5:
+            request["budget_usd"] = self._budget()
         run = start_run(request)
         self.world.note(f"starts run {run.pk}: {request}")
 
     def _start_experiment(self) -> None:
         request = self._request() | {"name": "both", "datasets": [self.dataset.slug], "models": list(MODELS)}
         if self.world.random.random() < 0.7:
-            request["budget_usd"] = self.world.random.choice((0.001, 0.004, 0.1))
+            request["budget_usd"] = self._budget()
         start_experiment(request)
         self.world.note(f"starts an experiment: {request}")
 
@@ -107,7 +112,7 @@ class Workload:
 
     def _end_schedule(self) -> None:
         workers = [each for each in self.world.processes if each is not self.web and each.died_at is None]
-        awake_at = min(each.frozen_until for each in workers) + SCHEDULE_GRACE_SECONDS
+        awake_at = min(each.held_up_until for each in workers) + SCHEDULE_GRACE_SECONDS
         self.world.sleep(max(awake_at - self.world.now, 0.0))
         for schedule in Schedule.objects.filter(enabled=True):
             late = (timezone.now() - schedule.next_run_at).total_seconds()
@@ -116,11 +121,31 @@ class Workload:
             set_enabled(schedule, False)
             self.world.note("pauses the schedule")
 
-    def _prefer(self) -> None:
-        """Once the runs are over, have their answers compared."""
-        while Run.objects.filter(Q(status__in=LIVE) | Q(summarized_at=None)).exists():
-            self.world.sleep(1.0)
-        ids = Run.objects.filter(status__in=COMPLETED, kind=RunKind.ASKED).values_list("pk", flat=True)
-        with suppress(InvalidRequest, NotPossible):
-            run = start_preference({"runs": sorted(ids), "judge_model": "sim/judge", "concurrency": 4})
-            self.world.note(f"starts preference run {run.pk}")
+    def _prefer(self, compared: Sequence[Run]) -> None:
+        request: dict[str, object] = {
+            "runs": [run.pk for run in compared],
+            "judge_model": "sim/judge",
+            "concurrency": self.world.random.choice((1, 4)),
+        }
+        if self.world.random.random() < 0.5:
+            request["budget_usd"] = self._budget()
+        run = start_preference(request)
+        self.world.note(f"starts preference run {run.pk}")
+
+
+def _answered_run(dataset: Dataset, model: str, n_tasks: int) -> Run:
+    """A run that completed before the world began, with answers that are the model's own."""
+    run = start_run({"dataset": dataset.slug, "model": model, "metrics": ["exact_match"], "max_tokens": 16})
+    tasks = run.dataset_version.tasks.order_by("position")[:n_tasks]
+    ended = {"state": ResultState.DONE, "outcome": Outcome.WRONG, "finished_at": timezone.now()}
+    results = Result.objects.bulk_create(
+        [Result(run=run, task=task, position=task.position, **ended) for task in tasks]
+    )
+    Transcript.objects.bulk_create(Transcript(result=each, actual_output=f"{model} says 5") for each in results)
+    Score.objects.bulk_create(
+        Score(result=each, run=run, metric="exact_match", status="scored", value=0.0) for each in results
+    )
+    counts = dict.fromkeys(("total", "done"), n_tasks)
+    Run.objects.filter(pk=run.pk).update(status=RunStatus.COMPLETED, is_prepared=True, cost_usd=0.0, **counts)
+    refresh_summary(run.pk)
+    return run

@@ -53,10 +53,18 @@ class Process:
     frozen_at: float | None = None
     """When it was frozen the last time"""
     frozen_until: float = 0.0
+    held_up_until: float = 0.0
+    """Until when it was frozen, or one of its threads waited for long: what it knew then may be old"""
+    disturbed_at: float = -1.0
+    """When a step of the database was slow or failed for it the last time"""
     loop: SimulatedLoop | None = None
     memory: dict[str, Any] = field(default_factory=dict)
     """Its gates and providers"""
     strikes: list[Strike] = field(default_factory=list)
+
+    @property
+    def was_held_up(self) -> bool:
+        return self.held_up_until > 0
 
     @property
     def worker(self) -> str:
