@@ -85,8 +85,8 @@ class ExactMatch(DeterministicMetric):
             return scored(True, "The answer matches the expected text.", whole)
         extraction = extract_text(item.actual_output)
         written = [same_spacing(text[:comparable]) for text in extraction.layers]
-        explained = [text for layer in written for text in layers(_EXPLANATION.split(layer, maxsplit=1)[0])]
-        if equal(*written, *explained):
+        explained = (text for layer in written for text in layers(_EXPLANATION.split(layer, maxsplit=1)[0]))
+        if equal(*dict.fromkeys([*written, *explained])):
             return scored(True, f"The {extraction.how} matches the expected text.", extraction)
         announced = extraction.how in _ANNOUNCED
         body = extraction.text if announced else deciding_body(item.actual_output)
@@ -167,7 +167,6 @@ def _says(sentence: str, references: Sequence[str], question: str, match_case: b
     text = same_spacing(INTRODUCTION.sub("", _CONTRAST.split(sentence)[-1]))
     if is_uncertain(text):
         return False
-    asked = set(_stems(question)) - _SAYS_NOTHING
     for wanted in filter(None, map(same_spacing, references)):
         place = text.find(wanted) if match_case else text.lower().find(wanted.lower())
         if place < 0 or not _mentions(text, wanted):
@@ -176,6 +175,7 @@ def _says(sentence: str, references: Sequence[str], question: str, match_case: b
         after = _EXPLANATION.split(after, maxsplit=1)[0]
         if _mentions(after, wanted) or _NEGATION.search(f"{before} | {after}"):
             continue
+        asked = set(_stems(question)) - _SAYS_NOTHING
         is_named = _mentions(question, wanted)
         said = set(_stems(before) + _stems(after))
         new = said - asked - _SAYS_NOTHING

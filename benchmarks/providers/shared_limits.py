@@ -27,8 +27,8 @@ _OUTAGE_SECONDS = 5.0
 _SHORTEST_WAIT_S = 0.01
 _LONGEST_WAIT_S = 1.0
 _REUSED_SECONDS = 0.2
-"""How long a worker uses a slot for one request after the other before the other workers have a chance to take it."""
-_RETURNED_EVERY_SECONDS = 0.05
+"""How long a worker uses a slot for one request after the other before another worker can have it, or keeps it idle."""
+_LOOKED_EVERY_SECONDS = 0.05
 _REDIS_ERRORS = (RedisError, RuntimeError)
 """``RuntimeError`` is uvloop's, for a connection that it has closed because its network went away."""
 
@@ -37,22 +37,23 @@ local now = redis.call('TIME')
 local ms = now[1] * 1000 + math.floor(now[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ms)
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ms - 100)
-redis.call('ZREM', KEYS[2], ARGV[4])
+redis.call('ZREM', KEYS[2], ARGV[1])
 local others = redis.call('ZCARD', KEYS[2])
-local limit = tonumber(ARGV[2])
-local has_share = others > 0 and tonumber(ARGV[5]) * (others + 1) >= limit
-if has_share or redis.call('ZCARD', KEYS[1]) >= limit then
-  redis.call('ZADD', KEYS[2], ms, ARGV[4])
+local limit = tonumber(ARGV[3])
+local granted = math.min(#ARGV - 4, limit - redis.call('ZCARD', KEYS[1]))
+if others > 0 then granted = math.min(granted, math.ceil(limit / (others + 1)) - tonumber(ARGV[2])) end
+if granted < 1 then
+  redis.call('ZADD', KEYS[2], ms, ARGV[1])
   redis.call('PEXPIRE', KEYS[2], 100)
   return 0
 end
-redis.call('ZADD', KEYS[1], ms + ARGV[3], ARGV[1])
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-return 1
+for i = 5, 4 + granted do redis.call('ZADD', KEYS[1], ms + ARGV[4], ARGV[i]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+return granted
 """
-"""Add slot ARGV[1] for ARGV[3] ms unless ARGV[2] slots are taken. The clock is that of Redis, the same for all.
+"""Add as many of the slots ARGV[5…] as are free of ARGV[3], for ARGV[4] ms. The clock is that of Redis, the same for all.
 
-Worker ARGV[4] holds ARGV[5] slots. While others wait, it gets no more than its share: KEYS[2] has the workers that were
+Worker ARGV[1] holds ARGV[2] slots. While others wait, it gets no more than its share: KEYS[2] has the workers that were
 refused within the last 100 ms. Not all of them can have their share while a slot is free, so one of them gets it.
 """
 
@@ -146,9 +147,10 @@ class WindowRates:
 class RedisSlots:
     """The slots of one model, in a sorted set by the time they expire.
 
-    A slot is renewed while its request lasts, so those of a killed worker are free again after ``seconds``. One that is
-    given back stays with this worker until it is ``reused_seconds`` old, and its next request takes it without asking
-    Redis; then all such slots go back in one command. An idle worker so keeps a slot for a quarter of a second at most.
+    A slot is renewed while its request lasts, so those of a killed worker are free again after ``seconds``. Requests
+    that wait together ask for their slots in one command. A slot that is given back stays with this worker, and its
+    next request takes it without asking Redis, until it is ``reused_seconds`` old and another worker waits. An idle
+    worker keeps a slot for a quarter of a second at most.
     """
 
     def __init__(
@@ -174,74 +176,92 @@ class RedisSlots:
         self._take = redis.register_script(_TAKE)
         self._renew = redis.register_script(_RENEW)
         self._first_in_queue = asyncio.Lock()
+        self._queued = 0
         self._held: dict[str, float] = {}  # with the moment of the grant, by time.monotonic
-        self._spare: list[str] = []
+        self._spare: dict[str, float] = {}  # with the moment since which no request uses it
+        self._looked_at = float("-inf")
+        self._others_wait = False
         self._renewing: asyncio.Task[None] | None = None
         self._returning: asyncio.Task[None] | None = None
         self._outage = Outage(f"the limit in flight of {name} is kept by each worker for itself")
 
     async def take(self) -> str | None:
         """Wait for a slot; ``None`` if Redis cannot be reached, and then each worker keeps the limit for itself."""
-        slot = uuid.uuid4().hex
+        self._queued += 1
         try:
             async with self._first_in_queue:
                 if self._outage.lasts:
                     return None
-                while True:
-                    if self._spare:
-                        return self._spare.pop()
-                    if await self._ask_for(slot):
-                        break
-                    await self._sleep(self._poll_seconds * random.uniform(0.5, 1.5))
+                while not self._spare:
+                    await self._ask_for(min(self._queued, self._limit))
+                    if not self._spare:
+                        await self._sleep(self._poll_seconds * random.uniform(0.5, 1.5))
+                return self._spare.popitem()[0]
         except _REDIS_ERRORS as error:
             self._outage.begin(error)
             return None
-        except BaseException:
-            await self.give_back(slot)  # Redis may have granted it in the moment of the cancellation
-            raise
-        self._held[slot] = time.monotonic()
-        if self._renewing is None or self._renewing.done():
-            self._renewing = asyncio.create_task(self._keep_renewing())
-        return slot
+        finally:
+            self._queued -= 1
 
     async def give_back(self, slot: str) -> None:
-        """Keep the slot for the next request, or free it if it is old. If Redis cannot be reached, it expires."""
-        if self._is_old(slot):
-            await self._free([slot])
-            return
-        self._spare.append(slot)
-        if self._returning is None or self._returning.done():
-            self._returning = asyncio.create_task(self._keep_returning())
+        """Keep the slot for the next request, or free it for another worker. If Redis cannot be reached, it expires."""
+        self._keep(slot)
+        if self._is_due(slot) and await self._another_waits():
+            await self._free([spare for spare in self._spare if self._is_due(spare)])
 
     async def close(self) -> None:
         running = [task for task in (self._renewing, self._returning) if task is not None]
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-        await self._free(self._spare)
-        self._spare = []
+        await self._free([*self._spare])
 
-    async def _ask_for(self, slot: str) -> bool:
-        milliseconds = int(self._seconds * 1000)
-        arguments: list[str | int] = [slot, self._limit, milliseconds, self._worker, len(self._held)]
-        return bool(await cancelable(self._take(keys=[self._key, self._waiting_key], args=arguments)))
+    async def _ask_for(self, count: int) -> None:
+        """Ask for that many slots; those that are granted are spare then."""
+        slots = [uuid.uuid4().hex for _ in range(count)]
+        arguments = [self._worker, len(self._held), self._limit, int(self._seconds * 1000), *slots]
+        try:
+            granted = await cancelable(self._take(keys=[self._key, self._waiting_key], args=arguments))
+        except asyncio.CancelledError:
+            await self._free(slots)  # Redis may have granted them in the moment of the cancellation
+            raise
+        now = time.monotonic()
+        for slot in slots[:granted]:
+            self._held[slot] = now
+            self._keep(slot)
+        if self._held and (self._renewing is None or self._renewing.done()):
+            self._renewing = asyncio.create_task(self._keep_renewing())
 
-    def _is_old(self, slot: str) -> bool:
+    def _keep(self, slot: str) -> None:
+        self._spare[slot] = time.monotonic()
+        if self._returning is None or self._returning.done():
+            self._returning = asyncio.create_task(self._keep_returning())
+
+    def _is_due(self, slot: str) -> bool:
         return time.monotonic() - self._held.get(slot, float("-inf")) >= self._reused_seconds
+
+    async def _another_waits(self) -> bool:
+        """Whether a worker was refused a slot, as far as was known a moment ago."""
+        now = time.monotonic()
+        if now - self._looked_at >= _LOOKED_EVERY_SECONDS:
+            self._looked_at = now
+            with contextlib.suppress(*_REDIS_ERRORS):
+                self._others_wait = bool(await cancelable(self._redis.exists(self._waiting_key)))
+        return self._others_wait
 
     async def _free(self, slots: list[str]) -> None:
         for slot in slots:
             self._held.pop(slot, None)
+            self._spare.pop(slot, None)
         if slots:
             with contextlib.suppress(*_REDIS_ERRORS):
                 await self._redis.zrem(self._key, *slots)
 
     async def _keep_returning(self) -> None:
         while self._spare:
-            await asyncio.sleep(_RETURNED_EVERY_SECONDS)
-            old = [slot for slot in self._spare if self._is_old(slot)]
-            self._spare = [slot for slot in self._spare if slot not in old]
-            await self._free(old)
+            await asyncio.sleep(_LOOKED_EVERY_SECONDS)
+            idle_since = time.monotonic() - _REUSED_SECONDS
+            await self._free([slot for slot, since in self._spare.items() if since <= idle_since])
 
     async def _keep_renewing(self) -> None:
         while self._held:

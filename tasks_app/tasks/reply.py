@@ -16,6 +16,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Set
 from dataclasses import dataclass
+from functools import lru_cache
 
 Find = Callable[[str], Set[str]]
 """Returns the different values in a text of at most `MAX_READ` characters."""
@@ -150,6 +151,7 @@ def answer_body(output: str) -> str:
     return unicodedata.normalize("NFC", _INVISIBLE.sub("", text)).strip()
 
 
+@lru_cache(maxsize=2)  # readers of one reply come one after the other, and replies may be large
 def deciding_body(output: str) -> str:
     """Return what of `answer_body` says the answer: inside `<answer>` tags, the answer of a JSON object, the ticked
     one of ticked and crossed lines; else all of it. Quotation marks of lines, text struck through, conditions and what
@@ -252,6 +254,8 @@ def unwrap(text: str) -> str:
 def layers(text: str) -> list[str]:
     """The text, then what is left of it each time that `unwrap` removes something: `"'a'."`, `'a'.`, `'a'`, `a`."""
     found, before = [text.strip()], ""
+    if found[0][:1].isalnum() and found[0][-1:].isalnum() and "\\" not in text:
+        return found  # most words: nothing is around them
     while found[-1] != before:
         before = found[-1]
         found.append(without_stop(before))

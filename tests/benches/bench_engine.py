@@ -40,8 +40,9 @@ def main() -> None:
     parser.add_argument("--services", action="store_true", help="on PostgreSQL and Redis")
     parser.add_argument("--limit", type=int, help="the provider's max_in_flight")
     arguments = parser.parse_args()
-    print("| in flight | tasks | ideal s | bare aiohttp s | run s | × ideal | results/s | worker MB |")
+    print("| in flight | tasks | ideal s | bare aiohttp s | run s | × bare | results/s | worker MB |")
     print("|---:|---:|---:|---:|---:|---:|---:|---:|")
+    ratios: dict[int, list[float]] = {}
     with (
         spawn("--delay-ms", str(DELAY_MS)) as url,
         environment(arguments.services) as extra,
@@ -62,8 +63,11 @@ def main() -> None:
             with watch:
                 report(stack, url, worker.pid, dataset="long", tasks=arguments.long, concurrency=128)
         for concurrency in (32, 64, 128):
-            for _ in range(arguments.rounds):
+            ratios[concurrency] = [
                 report(stack, url, worker.pid, dataset="bench", tasks=arguments.tasks, concurrency=concurrency)
+                for _ in range(arguments.rounds)
+            ]
+    print("\nMedians, × bare:", *(f"{number}: {statistics.median(each):.2f}" for number, each in ratios.items()))
     if arguments.long:
         print(f"\nDuring the run of {arguments.long:,} tasks: {watch.found()}")
 
@@ -134,17 +138,19 @@ class Watch:
             self._memory_mb.append(resident_mb(self._pid))
 
 
-def report(stack: Stack, url: str, pid: int, *, dataset: str, tasks: int, concurrency: int) -> None:
+def report(stack: Stack, url: str, pid: int, *, dataset: str, tasks: int, concurrency: int) -> float:
+    """Print one row; return the run's time divided by the bare loop's."""
     ideal = math.ceil(tasks / concurrency) * DELAY_MS / 1000
     bare = asyncio.run(bare_loop(url, min(tasks, 5000), concurrency)) * tasks / min(tasks, 5000)
     run = run_once(stack, dataset, concurrency)
     took = seconds_of(stack, run["id"])
     memory = resident_mb(pid)
     print(
-        f"| {concurrency} | {tasks} | {ideal:.2f} | {bare:.2f} | {took:.2f} | {took / ideal:.2f} "
+        f"| {concurrency} | {tasks} | {ideal:.2f} | {bare:.2f} | {took:.2f} | {took / bare:.2f} "
         f"| {tasks / took:.0f} | {memory:.0f} |",
         flush=True,
     )
+    return took / bare
 
 
 def run_once(stack: Stack, dataset: str, concurrency: int) -> dict[str, Any]:
