@@ -108,7 +108,7 @@ wheels: $(VENV)/installed-dev  ## Check that every pin has a wheel for each Pyth
 docs: $(VENV)/installed-dev  ## Build the documents as a site in site/, and check every link
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir site
 
-BENCHES := bench-start bench-engine bench-scale bench-pages bench-readers bench-answer-readers bench-exports bench-imports bench-canvases bench-shortcuts bench-statistics bench-subsets bench-client
+BENCHES := bench-start bench-engine bench-scale bench-pages bench-readers bench-answer-readers bench-exports bench-imports bench-canvases bench-shortcuts bench-statistics bench-subsets bench-client bench-systems
 .PHONY: $(BENCHES)
 bench: $(BENCHES)  ## Run all benchmarks
 
@@ -166,6 +166,9 @@ bench-subsets: $(VENV)/installed-dev  ## Scores estimated from fewer tasks, on s
 
 bench-client: $(VENV)/installed-dev  ## HTTP client compared with bare aiohttp
 	$(BIN)/python -m tests.benches.client_speed
+
+bench-systems: $(VENV)/installed-dev  ## Time that programs and functions under test take beside their own, and a trajectory of 300,000 steps
+	$(BIN)/python -m tests.benches.bench_systems
 
 MINUTES ?= 30
 .PHONY: bench-soak

@@ -159,6 +159,8 @@ class Item:
 
     def by_answer(self) -> list[Item]:
         """The item once for each accepted answer."""
+        if not self.other_answers:
+            return [self]
         answers = (self.expected_output, *self.other_answers)
         return [replace(self, expected_output=text, other_answers=()) for text in answers]
 

@@ -51,7 +51,7 @@ for i = 5, 4 + granted do redis.call('ZADD', KEYS[1], ms + ARGV[4], ARGV[i]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return granted
 """
-"""Add as many of the slots ARGV[5…] as are free of ARGV[3], for ARGV[4] ms. The clock is that of Redis, the same for all.
+"""Add as many of the slots ARGV[5…] as are free of ARGV[3], for ARGV[4] ms. The clock is that of Redis.
 
 Worker ARGV[1] holds ARGV[2] slots. While others wait, it gets no more than its share: KEYS[2] has the workers that were
 refused within the last 100 ms. Not all of them can have their share while a slot is free, so one of them gets it.

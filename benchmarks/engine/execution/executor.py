@@ -102,6 +102,7 @@ class RunExecutor:
         """Units stored so far."""
         self.sending = True
         self.exhausted = False
+        """Nothing was left to claim, as of less than ``CHECK_SECONDS`` ago."""
         self.answers_may_wait = True
         self.judge_has_judged = False
         self.out_of_budget = False
@@ -120,7 +121,7 @@ class RunExecutor:
         try:
             while True:
                 self._check()
-                if self.sending and self.in_progress < self._target():
+                if self.sending and not self.exhausted and self.in_progress < self._target():
                     self._claim()
                 # Every claimed unit comes back through the inbox, also when it was aborted, so this count reaches 0.
                 if not self.in_progress and (self.exhausted or not self.sending):
@@ -150,7 +151,6 @@ class RunExecutor:
         # Half the slots on top make claims fewer and larger, unless other leases have a use for them.
         extra = self.lease.slots // 2 if target > self.lease.slots else 0
         limit = min(target - self.in_progress + extra, MAX_BATCH)
-        self.exhausted = False
         # Stored answers first: they are paid for, and only their judge is missing.
         if self.answers_may_wait:
             if ids := self._retry(lambda: self.store.claim(ResultState.ANSWERED, limit)):
@@ -341,6 +341,7 @@ class RunExecutor:
         if now - self.checked < CHECK_SECONDS:
             return
         self.checked = now
+        self.exhausted = False
         if self.abort_at is None:
             if STOPPING.is_set() or not self._retry(self._may_continue):
                 self._stop()

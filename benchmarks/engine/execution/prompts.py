@@ -14,6 +14,8 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
+from django.db.models import QuerySet
+
 from benchmarks.dataset_format.expectations import TURN_EXPECTATIONS
 from benchmarks.dataset_format.messages import user_messages
 from benchmarks.dataset_format.spec import TASK_KEYS, resolved_rubric
@@ -67,12 +69,13 @@ class PromptBuilder:
         """The questions of results, in order. Raises whatever building one of the prompts raises."""
         if self.run.is_baseline and self._baseline is None:
             self._baseline = _BaselineAnswers(self.run)
-        return [self._question(result) for result in self.results(ids)]
+        # Tasks of pending results are many and small: columns that only an answer fills would double what is read.
+        return [self._question(result) for result in self.results(ids).only("repeat", "task")]
 
-    def results(self, ids: Sequence[int], *related: str) -> list[Result]:
+    def results(self, ids: Sequence[int], *related: str) -> QuerySet[Result]:
         """Results in order with their tasks, and with the canvases of canvas tasks."""
         tables = ("task", *(("task__question__canvas",) if self.run.representation else ()), *related)
-        return list(Result.objects.filter(id__in=among(ids)).select_related(*tables).order_by("position"))
+        return Result.objects.filter(id__in=among(ids)).select_related(*tables).order_by("position")
 
     def prompt(self, task: Task) -> Prompt:
         if task.question_id is not None:

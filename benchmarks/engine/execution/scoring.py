@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from django.conf import settings
 
@@ -276,8 +277,10 @@ def not_applicable_to(metric: Metric, item: Item) -> Score:
 
 def _answered(answer: Answer) -> Item:
     item = answer.question.item
-    return replace(
-        _with_text(item, answer.messages, answer.text),
+    return _with_text(
+        item,
+        answer.messages,
+        answer.text,
         steps=None if item.steps is None else _ends_of(_steps_of(answer)),
         failures=None if item.failures is None else failures_in(_steps_of(answer)),
         declined=finish_fault(answer.finish_reason) is ScoreStatus.REFUSED,
@@ -316,18 +319,23 @@ def _stored_steps(result: Result) -> str:
     return told([row.step for row in stored[:TOLD]], [row.step for row in last], total)
 
 
-def _with_text(item: Item, messages: Sequence[Mapping[str, object]], text: str) -> Item:
+def _with_text(item: Item, messages: Sequence[Mapping[str, object]], text: str, **fields: Any) -> Item:
+    """The item with the answer, and with other fields of it."""
     if item.simulated_turns:
-        return with_conversation(item, messages, text)
-    return with_answers(item, messages, text) if item.turns else replace(item, actual_output=text)
+        return replace(with_conversation(item, messages, text), **fields)
+    if item.turns:
+        return replace(with_answers(item, messages, text), **fields)
+    return replace(item, actual_output=text, **fields)
 
 
 def with_stored_answer(item: Item, result: Result) -> Item:
     """The item with the answer in the result's transcript."""
     transcript = result.transcript
     calls = tuple(ToolCall("", call["name"], call["arguments"], call["raw"]) for call in transcript.tool_calls)
-    return replace(
-        _with_text(item, transcript.messages, transcript.actual_output),
+    return _with_text(
+        item,
+        transcript.messages,
+        transcript.actual_output,
         declined=finish_fault(result.finish_reason) is ScoreStatus.REFUSED,
         steps=None if item.steps is None else _stored_steps(result),
         failures=None if item.failures is None else _stored_failures(result),

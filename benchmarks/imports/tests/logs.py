@@ -124,3 +124,18 @@ def promptfoo_results(*rows: dict[str, Any], **fields: Any) -> dict[str, Any]:
         "stats": {},
     }
     return {"evalId": "eval-1", "results": {**summary, **fields}, "config": {"description": "Sums"}}
+
+
+def write_long_log(path: Path, events: int) -> None:
+    """A log of one sample, in the archive's own way, with so many events, which are about 700 bytes each."""
+    head = json.dumps(inspect_sample())[:-1]
+    event = {"event": "tool", "function": "shell", "arguments": {"cmd": "ls " + "x" * 200}, "result": "y" * 400}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        with file.open("samples/1_epoch_1.json", "w") as member:
+            member.write(f'{head}, "events": ['.encode())
+            for number in range(events):
+                given = {**event, "arguments": {"cmd": f"{number} {event['arguments']}"}}
+                member.write(("," if number else "").encode() + json.dumps(given).encode())
+            member.write(b"]}")
+        header = inspect_log(inspect_sample())
+        file.writestr("header.json", json.dumps({**header, "samples": None}))

@@ -141,6 +141,42 @@ async def test_many_short_requests_of_a_worker_ask_redis_for_few_slots(redis: Re
     await slots.close()
 
 
+async def test_requests_that_wait_together_get_their_slots_together(redis: Redis, model: str) -> None:
+    slots, asked = RedisSlots(redis, model, 40), 0
+    ask_for = slots._ask_for
+
+    async def counted(count: int) -> None:
+        nonlocal asked
+        asked += 1
+        await ask_for(count)
+
+    slots._ask_for = counted  # type: ignore[method-assign]
+    taken = await asyncio.gather(*(slots.take() for _ in range(40)))
+    assert len(set(taken)) == 40
+    assert asked == 2, "once for the first, once for those that came meanwhile"
+    assert await redis.zcard(f"codeforge:slots:{model}") == 40
+    other = RedisSlots(redis, model, 40, poll_seconds=0.005)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(other.take(), 0.03)
+    await slots.close()
+    await other.close()
+
+
+async def test_a_slot_stays_with_its_worker_until_another_waits(redis: Redis, model: str) -> None:
+    slots = RedisSlots(redis, model, 1, reused_seconds=0.0)
+    slot = await slots.take()
+    assert slot is not None
+    await slots.give_back(slot)
+    assert await slots.take() == slot
+    other = RedisSlots(redis, model, 1, poll_seconds=0.005)
+    waiting = asyncio.create_task(other.take())
+    await asyncio.sleep(0.08)
+    await slots.give_back(slot)
+    assert await asyncio.wait_for(waiting, 0.1), "before an idle worker would return it"
+    await slots.close()
+    await other.close()
+
+
 async def test_a_busy_worker_leaves_slots_to_another(workers: tuple[Gates, Gates], model: str) -> None:
     served, ends = [0, 0], asyncio.get_running_loop().time() + 2.0
 

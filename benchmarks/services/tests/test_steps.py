@@ -16,7 +16,7 @@ from django.test import Client
 
 from benchmarks.engine.execution import model_clients
 from benchmarks.imports.reading import zipfile
-from benchmarks.imports.tests.logs import inspect_log, inspect_sample
+from benchmarks.imports.tests.logs import inspect_log, inspect_sample, write_long_log
 from benchmarks.models import Result, Run, StoredStep
 from benchmarks.providers.steps import Step
 from benchmarks.services.errors import InvalidRequest, NotPossible
@@ -101,21 +101,6 @@ def test_both_formats_of_a_log_have_the_same_steps(tmp_path: Path) -> None:
     delete_run(imported.run)
     (again,) = import_runs(tmp_path / "log.eval")
     assert steps_of(again.run) == steps
-
-
-def write_long_log(path: Path, events: int) -> None:
-    """A log of one sample, in the archive's own way, with so many events, which are about 700 bytes each."""
-    head = json.dumps(inspect_sample())[:-1]
-    event = {"event": "tool", "function": "shell", "arguments": {"cmd": "ls " + "x" * 200}, "result": "y" * 400}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-        with file.open("samples/1_epoch_1.json", "w") as member:
-            member.write(f'{head}, "events": ['.encode())
-            for number in range(events):
-                given = {**event, "arguments": {"cmd": f"{number} {event['arguments']}"}}
-                member.write(("," if number else "").encode() + json.dumps(given).encode())
-            member.write(b"]}")
-        header = inspect_log(inspect_sample())
-        file.writestr("header.json", json.dumps({**header, "samples": None}))
 
 
 def test_memory_does_not_grow_with_the_number_of_events(tmp_path: Path) -> None:
