@@ -219,7 +219,7 @@ class RedisSlots:
     async def _ask_for(self, count: int) -> None:
         """Ask for that many slots; those that are granted are spare then."""
         slots = [uuid.uuid4().hex for _ in range(count)]
-        arguments = [self._worker, len(self._held), self._limit, int(self._seconds * 1000), *slots]
+        arguments: list[str | int] = [self._worker, len(self._held), self._limit, int(self._seconds * 1000), *slots]
         try:
             granted = await cancelable(self._take(keys=[self._key, self._waiting_key], args=arguments))
         except asyncio.CancelledError:
