@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from textwrap import dedent, indent
 from types import ModuleType
@@ -32,6 +32,8 @@ from benchmarks.providers.base import ChatRequest, ProviderError, ProviderSpec
 from benchmarks.queries.schedules import LEVEL
 from benchmarks.services.schedules import save_schedule
 from codeforge.config import WebhookConfig, WebhookEvent
+from tests.loopback.hosting import serve
+from tests.loopback.replies import Asked
 from tests.structure import modules, places
 from tests.support import services
 from tests.support.factories import make_dataset, make_run
@@ -193,7 +195,7 @@ def test_an_importer_is_added_as_the_page_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_systems_are_tested_as_the_page_says(tmp_path: Path) -> None:
+def test_systems_are_tested_as_the_page_says(tmp_path: Path, judge: str) -> None:
     text = page("docs/how-to/systems.md")
     folder = copy_of_project(tmp_path)
     bot, rooms, harbor, _ = (block.text for block in blocks(text, "python"))
@@ -205,16 +207,58 @@ def test_systems_are_tested_as_the_page_says(tmp_path: Path) -> None:
     (folder / "harbor.py").write_text(harbor)
     route["providers"]["bot"]["base_url"] = f"http://127.0.0.1:{port}"
     providers = route["providers"] | program["providers"] | function["providers"]
-    (folder / "codeforge.yaml").write_text(yaml.safe_dump({"providers": providers}))
+    (folder / "codeforge.yaml").write_text(yaml.safe_dump({"providers": providers | {"local": {"base_url": judge}}}))
     (folder / "datasets/sule.yaml").write_text(yaml.safe_dump(dataset))
     (folder / "board.yaml").write_text(yaml.safe_dump(board | {"url": f"http://127.0.0.1:{port}/ask"}))
     run(Command("python manage.py migrate --verbosity 0", 0, []), folder, environment(folder / "var"))
     with subprocess.Popen([sys.executable, "bot.py"], cwd=folder) as process:
         try:
             _wait_for(port)
+            curl = blocks(text, "sh")[0].text.replace("9000", str(port))
+            look(folder, _PASTE, "the runs ask desk", CURL=curl)
             follow(text, folder)
         finally:
             process.terminate()
+
+
+_PASTE = """
+import os
+from django.test import Client
+from django.test.utils import setup_test_environment
+from benchmarks.engine.configured import provider_named
+setup_test_environment()  # without it, pages have no context
+client = Client()
+
+def sent(fields, **pressed):
+    page = client.post("/systems/add/", {**fields, **pressed})
+    form = page.context["form"]
+    assert not form.errors, form.errors
+    return {name: form[name].value() or "" for name in form.fields}
+
+fields = sent({}, curl=os.environ["CURL"], do="take")
+fields = sent(fields, ask='["question"]')
+fields = sent(fields, do="try")
+fields = sent(fields, part="answer", place='["reply", "text"]')
+fields = sent(fields, part="retrieved", place='["reply", "sources", 0, "text"]')
+assert client.post("/systems/add/", {**fields, "name": "desk", "do": "save"}).status_code == 302
+desk, bot = provider_named("desk"), provider_named("bot")
+assert (desk.answer, desk.retrieved, desk.body) == (bot.answer, bot.retrieved, bot.body), desk
+print("the runs ask desk")
+"""
+
+
+@pytest.fixture
+def judge() -> Iterator[str]:
+    """The address of a judge that finds the answers in the passages if they are there."""
+
+    def verdict(asked: Asked) -> str:
+        wanted = asked.body["response_format"]["json_schema"]["schema"]["properties"]
+        said = {"verdict": "yes", "reason": ""}
+        replies = {"truths": ["The passages."], "claims": ["The answer."], "verdicts": [said]}
+        return json.dumps({name: replies[name] for name in wanted})
+
+    with serve(script=verdict) as server:
+        yield server.url
 
 
 def _wait_for(port: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.dataset_format.parsing import parse_dataset
 from benchmarks.engine.execution import model_clients
-from benchmarks.models import Dataset, DatasetVersion, Outcome, RunStatus
+from benchmarks.models import Dataset, DatasetVersion, Outcome, RunStatus, StoredStep
 from benchmarks.services.datasets.versions import import_dataset
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.start import start_experiment
@@ -18,7 +18,7 @@ from benchmarks.services.runs.exports import export_pieces
 from benchmarks.services.runs.rescoring import start_rescoring
 from benchmarks.services.runs.start import start_run
 from codeforge.config import ConfigError, parse_config
-from tests.support.factories import make_run
+from tests.support.factories import make_dataset, make_run, make_task
 from tests.support.running import worked
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -148,6 +148,84 @@ def test_a_program_that_fails_ends_the_run_with_its_last_words(bot: Any, tmp_pat
     assert run.status == RunStatus.FAILED
     assert "no index" in run.error_message
     assert set(run.results.values_list("outcome", flat=True)) <= {Outcome.PROVIDER_ERROR, Outcome.CANCELLED}
+
+
+AGENT = """
+import asyncio
+TOOLS = {"look_up": lambda state: {"status": "paid"}}
+
+async def plan(state):
+    state["steps"].append({"kind": "model_call", "text": "I look it up."})
+    if "crash" in state["question"]:
+        raise RuntimeError("no such node")
+    return "act"
+
+async def act(state):
+    await asyncio.sleep(60 if "hang" in state["question"] else 0.3)
+    call = {"kind": "tool_call", "name": "look_up", "arguments": {"order": 7}, "result": TOOLS["look_up"](state)}
+    state["steps"].append(call)
+    return "say"
+
+async def say(state):
+    state["answer"] = "x" * 2_000_000 if "flood" in state["question"] else "It is paid."
+    return None
+
+NODES = {"plan": plan, "act": act, "say": say}
+
+async def answer(task):
+    state, node = {"question": task["input"], "steps": []}, "plan"
+    while node:
+        node = await NODES[node](state)
+    return {"answer": state["answer"], "steps": state["steps"]}
+"""
+SHELL = """
+while IFS= read -r line; do
+  case "$line" in
+    *crash*) echo "it went wrong" >&2; exit 3 ;;
+    *hang*) sleep 60 ;;
+    *flood*) head -c 3000000 /dev/zero | tr '\\0' x >&2; printf '"It is paid."\\n' ;;
+    *) printf '"It is paid."\\n' ;;
+  esac
+done
+"""
+
+
+@pytest.mark.parametrize("kind", ["python", "command"])
+def test_32_tasks_at_once_of_an_agent_or_a_shell_program_end_each_on_its_own(
+    settings: Any, tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "agent.sh").write_text(SHELL)
+    agent = {"function": "agent:answer", "processes": 1, "parallel": 32}
+    program = {"command": ["sh", "agent.sh"], "processes": 32}
+    options = {"folder": str(tmp_path), "timeouts": {"whole": 5.0}, "retries": {"max_attempts": 1}}
+    bot = {"kind": kind, **(agent if kind == "python" else program), **options}
+    settings.CODEFORGE = parse_config({"providers": {"bot": bot}}, environ={})
+    model_clients.forget()
+    inputs = ["crash", "flood", "hang", *(f"Is order {number} paid?" for number in range(29))]
+    run = worked(
+        make_run(
+            make_dataset([make_task(n, input=text) for n, text in enumerate(inputs)]),
+            model="bot",
+            metrics=["length"],
+            concurrency=32,
+        )
+    )
+    model_clients.forget()
+    ended = {result.task.input: result for result in run.results.select_related("task", "transcript")}
+    errors = {text: result.error_message for text, result in ended.items() if result.outcome == "provider_error"}
+    assert ended["flood"].outcome == Outcome.ANSWERED
+    if kind == "command":
+        assert sorted(errors) == ["crash", "hang"]
+        assert "it went wrong" in errors["crash"]
+    else:
+        assert "no such node" in errors["crash"]
+        assert [step.kind for step in StoredStep.objects.filter(result=ended[inputs[-1]])] == [
+            "model_call",
+            "tool_call",
+        ]
+    assert "No answer within 5 s" in errors["hang"]
+    assert run.status == RunStatus.COMPLETED_WITH_ERRORS
 
 
 @pytest.mark.parametrize(
