@@ -360,3 +360,12 @@ def test_metrics_of_a_rescoring_are_changed_and_estimated(tab: Tab, site: Site) 
     page.get_by_label("Token F1").check()
     page.locator("#scored-by", has_text="Token F1, ").wait_for()
     assert tab.violations() == []
+
+
+def test_the_estimate_is_shown_for_a_model_that_is_typed_and_unknown(tab: Tab) -> None:
+    page = tab.open("/runs/new/?dataset=reasoning&repeats=1")
+    page.check("input[name=model][value='scripted/medium']")
+    page.get_by_label("Find or add models").fill("scripted/typed")
+    page.keyboard.press("Enter")
+    page.locator("#plan .skel th", has_text="typed").wait_for()
+    page.locator("#model-options small", has_text="up to $").first.wait_for(state="attached")
