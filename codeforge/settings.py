@@ -350,6 +350,7 @@ SPECTACULAR_SETTINGS = {
         "RunStatusEnum": "benchmarks.models.RunStatus",
         "StateEnum": "benchmarks.models.ResultState",
         "ProviderStatusEnum": "benchmarks.presentation.providers.STATUSES",
+        "SystemMethodEnum": "benchmarks.services.systems.METHODS",
     },
     "PREPROCESSING_HOOKS": ["benchmarks.api.urls.without_trailing_slashes"],
     "POSTPROCESSING_HOOKS": [

@@ -17,8 +17,8 @@ from benchmarks.providers.systems.pointing import Part, escaped, parts_of, path_
 from benchmarks.providers.systems.templates import names_in
 from benchmarks.providers.systems.trial import MOST_SHOWN
 from benchmarks.services.errors import InvalidRequest
+from benchmarks.services.systems import METHODS
 
-METHODS = ("POST", "PUT", "PATCH", "GET")
 QUESTION = "{input}"
 SAMPLE = "How high is the lighthouse?"
 PLACES = {

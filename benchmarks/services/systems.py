@@ -29,6 +29,7 @@ from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.requests import StrictRequest, StrictText, validated_by
 
+METHODS = ("POST", "PUT", "PATCH", "GET")
 MOST_SYSTEMS = 200
 MOST_HEADERS = 30
 LARGEST_BODY = 100_000
@@ -45,7 +46,7 @@ class SystemRequest(StrictRequest):
     """How a system under test behind a route is asked, and where in its reply things stand (JMESPath)."""
 
     url = StrictText(max_length=2_000, help_text="With its path; a template such as https://host/ask?user={id}")
-    method = serializers.ChoiceField(choices=("POST", "PUT", "PATCH", "GET"), default="POST")
+    method = serializers.ChoiceField(choices=METHODS, default="POST")
     headers = serializers.DictField(
         child=StrictText(allow_blank=True, max_length=4_000),
         default=dict,

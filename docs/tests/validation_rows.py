@@ -510,7 +510,8 @@ PLAIN = (
         "*.not_applicable; *.asked; *.outcomes; *.error_kinds; *.family_size; *.all_right; *.all_wrong; "
         "*.disagree; *.coverage; *.share; *.datasets_missing; *.candidates; *.task_count; *.tasks_there; "
         "*.variants; *.added_canvases; *.attempts; *.where; Installation.results_*; Installation.workers_*; "
-        "Installation.worker_threads; Installation.queue_depth; export attempts; head All; head Answers; head "
+        "Installation.worker_threads; Installation.queue_depth; SystemTrial.steps; export attempts; head All; head "
+        "Answers; head "
         "Attempts; head Better; head Worse; head Canvases; head Canvases used; head Count; head Delivered; "
         "head Given up; head Job slots; head Judged; head Judgements; head Labeled; head Labeled by you; head "
         "Labels; head Left for you; head Models; head Pending; head People; head Progress; head Questions; "
@@ -566,7 +567,7 @@ PLAIN = (
         "Identifiers, versions, positions, difficulty",
         "*.id; *.run; *.result; *.review; *.experiment; *.a; *.b; *.version; *.dataset_version; *.number; "
         "*.against; *.schedule; GateCheck.period; GateSeries.period; GateSeries.counted; head Check; "
-        "Step.position; Step.depth; head Step; "
+        "Step.position; Step.depth; head Step; SystemTrial.status; "
         "*.index; *.rescored_from; *.fresh_of; *.page; *.pages; *.examples; *.first; *.last; *.repeat; "
         "*.center; Canvas*.n_shapes; Result.n_shapes; Stratum.n_shapes; Task.n_shapes; *.difficulty; export "
         "run; export result; export position; export repeat; export n_shapes; head ID; head Line; head No.; "
