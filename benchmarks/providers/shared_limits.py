@@ -60,10 +60,18 @@ refused within the last 100 ms. Not all of them can have their share while a slo
 _RENEW = """
 local now = redis.call('TIME')
 local ms = now[1] * 1000 + math.floor(now[2] / 1000)
-for i = 2, #ARGV do redis.call('ZADD', KEYS[1], 'XX', ms + ARGV[1], ARGV[i]) end
+local lost = {}
+for i = 2, #ARGV do
+  if redis.call('ZSCORE', KEYS[1], ARGV[i]) then
+    redis.call('ZADD', KEYS[1], ms + ARGV[1], ARGV[i])
+  else
+    lost[#lost + 1] = ARGV[i]
+  end
+end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return lost
 """
-"""Keep slots ARGV[2…] for ARGV[1] ms from now; one that was given back meanwhile stays free."""
+"""Keep slots ARGV[2…] for ARGV[1] ms from now, and return those that have expired meanwhile, which stay free."""
 
 
 class Outage:
@@ -205,6 +213,8 @@ class RedisSlots:
 
     async def give_back(self, slot: str) -> None:
         """Keep the slot for the next request, or free it for another worker. If Redis cannot be reached, it expires."""
+        if slot not in self._held:  # It expired while this worker was frozen, and may be another's by now.
+            return
         self._keep(slot)
         if self._is_due(slot) and await self._another_waits():
             await self._free([spare for spare in self._spare if self._is_due(spare)])
@@ -238,7 +248,7 @@ class RedisSlots:
             self._returning = asyncio.create_task(self._keep_returning())
 
     def _is_due(self, slot: str) -> bool:
-        return time.monotonic() - self._held.get(slot, float("-inf")) >= self._reused_seconds
+        return time.monotonic() - self._held[slot] >= self._reused_seconds
 
     async def _another_waits(self) -> bool:
         """Whether a worker was refused a slot, as far as was known a moment ago."""
@@ -269,7 +279,9 @@ class RedisSlots:
             if self._held:
                 with contextlib.suppress(*_REDIS_ERRORS):
                     arguments: list[str | int] = [int(self._seconds * 1000), *self._held]
-                    await cancelable(self._renew(keys=[self._key], args=arguments))
+                    for lost in await cancelable(self._renew(keys=[self._key], args=arguments)):
+                        self._held.pop(lost.decode(), None)
+                        self._spare.pop(lost.decode(), None)
 
 
 class RedisPauses:

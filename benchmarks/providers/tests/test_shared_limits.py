@@ -177,6 +177,20 @@ async def test_a_slot_stays_with_its_worker_until_another_waits(redis: Redis, mo
     await other.close()
 
 
+async def test_slots_that_expired_while_their_worker_was_frozen_are_not_used_again(redis: Redis, model: str) -> None:
+    thawed = RedisSlots(redis, model, 2, seconds=0.15)
+    used, spare = await thawed.take(), await thawed.take()
+    assert used is not None
+    assert spare is not None
+    await thawed.give_back(spare)
+    await redis.delete(f"codeforge:slots:{model}")
+    await asyncio.sleep(0.1)
+    await thawed.give_back(used)
+    assert not {await thawed.take(), await thawed.take()} & {used, spare}
+    assert await redis.zcard(f"codeforge:slots:{model}") == 2
+    await thawed.close()
+
+
 async def test_a_busy_worker_leaves_slots_to_another(workers: tuple[Gates, Gates], model: str) -> None:
     served, ends = [0, 0], asyncio.get_running_loop().time() + 2.0
 
