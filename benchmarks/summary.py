@@ -63,13 +63,28 @@ class Expected(Mean):
 
     n_expected: int | None = None
     """The N of n"""
+    lowest: float | None = left_out()
+    """The mean with every missing score counted as 0, if results do not weigh the same in it"""
+    highest: float | None = left_out()
+    """The mean with every missing score counted as 1, if results do not weigh the same in it"""
 
     @property
     def if_missing_wrong(self) -> float | None:
         """The mean of scores from 0 to 1 with every missing one counted as 0."""
+        if self.lowest is not None:
+            return self.lowest
         if self.mean is None or not self.n_expected:
             return self.mean
         return self.mean * min(1.0, self.n / self.n_expected)
+
+    @property
+    def if_missing_right(self) -> float | None:
+        """The mean of scores from 0 to 1 with every missing one counted as 1."""
+        if self.highest is not None:
+            return self.highest
+        if self.mean is None or not self.n_expected:
+            return self.mean
+        return self.mean + (1 - self.mean) * max(0.0, 1 - self.n / self.n_expected)
 
     @property
     def low_missing(self) -> float | None:
@@ -81,9 +96,9 @@ class Expected(Mean):
     @property
     def high_missing(self) -> float | None:
         """The upper bound with every missing score counted as 1."""
-        if self.high is None or self.mean is None or not self.n_expected:
+        if self.high is None or self.mean is None or self.if_missing_right is None:
             return self.high
-        return min(1.0, self.high + (1 - self.mean) * max(0.0, 1 - self.n / self.n_expected))
+        return min(1.0, self.high + (self.if_missing_right - self.mean))
 
 
 @dataclass(frozen=True, slots=True)

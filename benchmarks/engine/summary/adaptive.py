@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from statistics import fmean
 
 from django.db.models import Count
 
@@ -109,20 +110,35 @@ def with_sequential_intervals(
     """Replace the first metric's intervals by those that allow for stopping early, and mark all others as ordinary.
 
     The mean over the run becomes the plain average over the numbers of shapes: the rule adds most canvases where it is
-    least certain, and a mean over all results would be biased toward them. ``n`` still counts results, as its
-    ``n_expected`` does; ``n_clusters`` counts canvases.
+    least certain, and a mean over all results would be biased toward them. What is missing therefore weighs more where
+    there are few canvases. ``n`` still counts results, as its ``n_expected`` does; ``n_clusters`` counts canvases.
     """
     first = run.metrics[0]
     marked = {name: mean.noted(ORDINARY) if _is_bounded(mean) else mean for name, mean in metrics.items()}
     parts = breakdown.noted(ORDINARY, _is_bounded)
     strata = {str(stratum.n_shapes): stratum for stratum in adaptive.strata}
+    levels = [means[first] for means in parts.facets.get(STRATUM, {}).values() if first in means]
     by_shapes = {
         level: {**means, first: _replaced(means[first], strata[level])} if level in strata and first in means else means
         for level, means in parts.facets.get(STRATUM, {}).items()
     }
     if by_shapes:
         parts = replace(parts, facets={**parts.facets, STRATUM: by_shapes})
-    return marked | {first: _replaced(marked[first], adaptive.overall)}, parts
+    return marked | {first: _replaced(_with_bounds(marked[first], levels), adaptive.overall)}, parts
+
+
+def _with_bounds(mean: MetricNumbers, levels: Sequence[Expected]) -> MetricNumbers:
+    """With the averages over the numbers of shapes that all missing scores could give; one without a score has any."""
+    if not any(level.n < (level.n_expected or 0) for level in levels):
+        return mean
+    wrong, right = (
+        [default if value is None else value for value in values]
+        for default, values in (
+            (0.0, [level.if_missing_wrong for level in levels]),
+            (1.0, [level.if_missing_right for level in levels]),
+        )
+    )
+    return replace(mean, lowest=fmean(wrong), highest=fmean(right))
 
 
 def _is_bounded(mean: Mean) -> bool:

@@ -11,6 +11,7 @@ from benchmarks.engine.execution import adaptive
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.engine.summary.adaptive import ORDINARY, asked_of
+from benchmarks.engine.summary.summarize import summarize
 from benchmarks.models import Dataset, Result, ResultState, Run, RunStatus, Score
 from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.errors import InvalidRequest
@@ -199,6 +200,22 @@ def test_numbers_of_shapes_without_scores_get_no_more_canvases(dataset: Dataset)
     assert numbers["without_scores"] == ["4"]
     assert not numbers["reached"]
     assert {stratum["n_shapes"] for stratum in numbers["strata"]} == {5, 6}
+
+
+def test_missing_scores_weigh_what_their_number_of_shapes_weighs(dataset: Dataset) -> None:
+    run = worked_to_the_end(adaptive_run(dataset, "reference"))
+    of_four = list(Result.objects.filter(run=run, n_shapes=4).values_list("pk", flat=True))
+    Result.objects.filter(run=run, n_shapes=5).update(n_shapes=6)
+    lost = of_four[: len(of_four) // 2]
+    Score.objects.filter(result__in=lost).update(value=None, status=Score.Status.JUDGE_ERROR)
+    summary, breakdown = summarize(run)
+    Run.objects.filter(pk=run.pk).update(summary=summary, breakdown=breakdown)
+    run.refresh_from_db()
+    numbers = run.numbers_of("task_score")
+    assert numbers.mean == 1.0
+    assert numbers.if_missing_wrong == pytest.approx((0.5 + 1) / 2)
+    assert numbers.if_missing_wrong < numbers.n / numbers.n_expected
+    assert numbers.if_missing_right == 1.0
 
 
 def test_a_class_that_never_applies_ends_the_run() -> None:
