@@ -39,6 +39,7 @@ class Lease(models.Model):
     started_at = models.DateTimeField(auto_now_add=True)
     heartbeat_at = models.DateTimeField()
     waits_until = models.DateTimeField(null=True, help_text="Until when the endpoint of the run asked to wait")
+    reservation = models.UUIDField(null=True, help_text="Key of its latest reservation of the run's budget")
 
     class Meta:
         constraints = (

@@ -128,9 +128,10 @@ MUTANTS = (
     Mutant(
         "who lost the lease reserves",
         STORE,
-        "            if not run.leases.filter(pk=self.lease_id).exists():\n                return []\n",
-        "",
+        "if not run.leases.filter(pk=self.lease_id).exclude(reservation=key).update(reservation=key):",
+        "if False:",
     ),
+    Mutant("what has been reserved is reserved again", STORE, ".exclude(reservation=key)", ""),
     Mutant(
         "a reservation replaces those of other leases",
         STORE,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from queue import Empty, SimpleQueue
@@ -195,8 +196,8 @@ class RunExecutor:
         """Those of the units whose worst case fits the budget. The others are given back; without any, pause."""
         if self.run.budget_in_force is None or not units:
             return units
-        idle = not self.in_progress
-        fitting = self._retry(lambda: self.store.reserve(units, idle=idle))
+        idle, key = not self.in_progress, uuid.uuid4()
+        fitting = self._retry(lambda: self.store.reserve(units, key, idle=idle))
         if not fitting and idle:  # otherwise answers in progress will free reservations
             self._retry(self._pause)
         return fitting

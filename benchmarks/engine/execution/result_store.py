@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
@@ -86,8 +87,10 @@ class ResultStore:
                 Result.objects.filter(id__in=among(ids), state=state).update(state=claimed, claimed_by=self.lease_id)
             return ids
 
-    def reserve(self, units: Sequence[Work], *, idle: bool = False) -> list[Work]:
+    def reserve(self, units: Sequence[Work], key: UUID, *, idle: bool = False) -> list[Work]:
         """Reserve the worst-case cost of as many units as the budget covers, in order; unclaim and drop the others.
+
+        ``key`` is new for each reservation: if the answer to its commit is lost, it is not made again.
 
         ``idle`` says that this lease has nothing in progress. If it is also the run's only lease, nothing at all is in
         progress, and any reservation left was made by a worker that died: it is dropped. While the cost so far is
@@ -100,8 +103,10 @@ class ResultStore:
             if self.experiment_id is not None:
                 Experiment.objects.select_for_update().filter(pk=self.experiment_id).first()
             run = Run.objects.select_for_update().get(pk=self.run_id)
-            if not run.leases.filter(pk=self.lease_id).exists():
-                return []
+            if not run.leases.filter(pk=self.lease_id).exclude(reservation=key).update(reservation=key):
+                mine = Result.objects.filter(id__in=among([unit.result_id for unit in units]), claimed_by=self.lease_id)
+                held = set(mine.values_list("id", flat=True))
+                return [unit for unit in units if unit.result_id in held]
             if idle and not run.leases.exclude(pk=self.lease_id).exists():
                 run.reserved_usd = 0.0
             left = money_left(run)

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.db import IntegrityError, OperationalError, connection, transaction
@@ -130,13 +131,24 @@ def test_a_released_lease_claims_nothing_and_changes_no_final_numbers(run: Run) 
     assert claim(run, lease) == []
     Run.objects.filter(pk=run.pk).update(budget_usd=1.0)
     unit = Question(run.results.values_list("pk", flat=True)[0], 1, Prompt(()), NO_ITEM, reserved_usd=0.01)
-    assert ResultStore(run, lease, []).reserve([unit]) == []
+    assert ResultStore(run, lease, []).reserve([unit], uuid4()) == []
     assert Run.objects.get(pk=run.pk).reserved_usd == 0.0
     assert not Result.objects.exclude(state=ResultState.PENDING).exists()
     worked(run)
     Run.objects.filter(pk=run.pk).update(summary={"final": True})
     refresh_summary(run.pk, lease)
     assert Run.objects.get(pk=run.pk).summary == {"final": True}
+
+
+def test_a_reservation_whose_commit_had_no_answer_is_not_made_twice(run: Run) -> None:
+    lease = leased(run)
+    Run.objects.filter(pk=run.pk).update(budget_usd=0.025)
+    units = [Question(id, 1, Prompt(()), NO_ITEM, reserved_usd=0.01) for id in claim(run, lease)]
+    store, key = ResultStore(run, lease, []), uuid4()
+    assert store.reserve(units, key) == units[:2]
+    assert store.reserve(units, key) == units[:2]
+    assert Run.objects.get(pk=run.pk).reserved_usd == 0.02
+    assert store.reserve(units[:1], uuid4()) == []
 
 
 def test_a_worker_that_wakes_without_its_lease_neither_fails_nor_pauses_the_run(run: Run) -> None:
