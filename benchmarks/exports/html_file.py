@@ -131,8 +131,9 @@ def tables_html(
     notes: Sequence[str] = (),
     images: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """A page of statements, tables and charts: what can be said first. ``images`` are as in ``Head``."""
-    said = "".join(f"<li>{escape(visible(sentence))}</li>" for sentence in sentences)
+    """A page of statements, tables and charts: what can be said first. Empty ``sentences`` are left out, ``images`` are
+    as in ``Head``."""
+    said = "".join(f"<li>{escape(visible(sentence))}</li>" for sentence in sentences if sentence)
     parts = [_opening(visible(title), visible(lead)), f"<ul>{said}</ul>\n" if said else ""]
     for table in tables:
         heads = "".join(f'<th scope="col">{escape(visible(head))}</th>' for head in table.heads)

@@ -141,6 +141,30 @@ def test_a_shared_comparison_quotes_no_prompt(client: Client) -> None:
     assert "The runs differ in system prompt" in sent
 
 
+@pytest.mark.parametrize("names", [("loop/one", "loop/two"), ("baseline/random", "baseline/majority")])
+def test_a_shared_comparison_of_two_says_what_its_page_says(client: Client, names: tuple[str, str]) -> None:
+    dataset = make_dataset(3)
+    asked = {"runs": ",".join(str(make_scored_run(dataset, model=name).pk) for name in names)}
+    statement = page(client, f"/compare/?{urlencode(asked)}").partition('class="statement')[2]
+    verdict = re.search("<strong>(.+?)</strong>", statement)
+    assert verdict is not None
+    html = shown(share("comparison", asked))
+    assert f"<ul><li>{verdict[1]}</li>" in html
+    assert "are the same within" in html or "to be the same within" in html
+    assert "<li></li>" not in html
+
+
+def test_a_shared_page_of_baselines_alone_has_no_empty_line() -> None:
+    dataset, experiment = make_dataset(3), Experiment.objects.create(name="Baselines", request={})
+    names = ("baseline/random", "baseline/majority", "baseline/empty")
+    runs = [make_scored_run(dataset, model=name, experiment=experiment) for name in names]
+    asked = {"runs": ",".join(str(run.pk) for run in runs)}
+    for link in (share("comparison", asked), share("experiment", {"experiment": str(experiment.pk)})):
+        html = shown(link)
+        assert "<ul><li>Only baselines have run" in html
+        assert "<li></li>" not in html
+
+
 @pytest.mark.parametrize("setting", range(4))
 def test_a_shared_leaderboard_quotes_no_prompt(client: Client, setting: int) -> None:
     runs = runs_that_prompt_apart("heron")

@@ -9,7 +9,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.http import QueryDict
 
 from benchmarks.analysis import rankings
-from benchmarks.analysis.comparisons import common_metrics, compared_runs
+from benchmarks.analysis.comparisons import Compared, common_metrics, compared_runs, newer_sentence
 from benchmarks.exports.html_file import TextTable, tables_html
 from benchmarks.exports.matrix_files import NOTE
 from benchmarks.models import Run, ShareLink
@@ -19,6 +19,7 @@ from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries import matrix as matrices
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.experiments import averages_variants, experiment_detail, experiment_runs, progress
+from benchmarks.queries.judge_words import measured
 from benchmarks.queries.matrix_export import matrix_table
 from benchmarks.queries.overall_leaderboard import overall_leaderboard
 from benchmarks.queries.tables.comparisons import differences_from
@@ -77,12 +78,15 @@ def _comparison(query: QueryDict) -> str | None:
     against = [pair for pair in compared_runs(runs, with_first=True) if pair.metric == metric]
     differences = differences_from(runs[0], against)
     said, tables, charts = _matrix(runs, query)
-    said += (
-        f"{pair.name_b}: {sentence}"
-        for pair in against
-        for sentence in (pair.missing_sentence, pair.scope_sentence)
-        if sentence
-    )
+    if len(runs) == 2:
+        said = _pair(against[0])
+    else:
+        said += (
+            f"{pair.name_b}: {sentence}"
+            for pair in against
+            for sentence in (pair.missing_sentence, pair.scope_sentence)
+            if sentence
+        )
     heads = [column.head for column in differences.columns_of("text")]
     tables.append(TextTable(f"Difference from run {runs[0].pk}", heads, differences.texts()))
     gone = len(ids) - len(runs)
@@ -91,6 +95,19 @@ def _comparison(query: QueryDict) -> str | None:
     )
     title = "Comparison of " + ", ".join(dict.fromkeys(run.model_label for run in runs))
     return tables_html(title, lead, said, tables, notes=[NOTE, str(differences.table.title)], images=charts)
+
+
+def _pair(pair: Compared) -> list[str]:
+    """What the page of two runs says of them, the verdict first."""
+    judged = measured([(pair.a, pair.metric), (pair.b, pair.metric)])
+    return [
+        *pair.sentences,
+        newer_sentence(pair.a, pair.b),
+        pair.same_sentence,
+        pair.missing_sentence,
+        f"{judged}." if judged else "",
+        pair.scope_sentence,
+    ]
 
 
 def _matrix(runs: Sequence[Run], query: QueryDict) -> tuple[list[str], list[TextTable], list[tuple[str, str]]]:
