@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from typing import Any
 
 import pytest
 from django.core.cache import cache
@@ -87,6 +88,21 @@ def test_baselines_alone_have_no_winner(client: Client) -> None:
         assert said in shown(client, path), path
     assert "A baseline has no rank." in shown(client, f"/runs/{own.pk}/")
     assert "A baseline has no rank." in shown(client, "/models/baseline/random/")
+
+
+def test_an_experiment_leads_to_the_comparison_of_its_first_runs(client: Client, settings: Any) -> None:
+    dataset, experiment = make_dataset(3), Experiment.objects.create(name="Prompts", request={})
+    runs = [run(dataset, "baseline/random", 1, experiment=experiment)]
+    page = f"/experiments/{experiment.pk}/"
+    assert "/compare/?runs=" not in client.get(page).content.decode(), "one run is compared with nothing"
+    run(make_dataset(3, slug="other"), "baseline/random", 1, experiment=experiment)
+    assert "/compare/?runs=" not in client.get(page).content.decode(), "runs of two datasets share no task"
+    runs += [run(dataset, "baseline/majority", 1, variant=str(place), experiment=experiment) for place in range(12)]
+    link = f'href="/compare/?runs={",".join(str(each.pk) for each in runs[:12])}">Compare</a>'
+    for path in (page, f"{page}answers/", f"{page}cost/", f"{page}setup/"):
+        assert link in client.get(path).content.decode(), path
+    settings.DEV_MODE, settings.PUBLIC_READING = False, True
+    assert link in client.get(page).content.decode(), "comparing is reading"
 
 
 def test_a_judged_score_names_its_judge_on_every_page(client: Client) -> None:

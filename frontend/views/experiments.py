@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 from django.views.generic import RedirectView
 
+from benchmarks.analysis.comparisons import common_metrics
 from benchmarks.dataset_format.dumping import dump_values
 from benchmarks.models import COMPLETED, LIVE, Experiment, Run, ShareLink
 from benchmarks.presentation.numbers import plural
@@ -203,9 +204,20 @@ def _page(request: HttpRequest, stored: Experiment, runs: Sequence[Run], tab: st
         "review_metric": params.text(request.GET, "metric") or next(iter(matrices.metrics_of(runs)), ""),
         "tabs": experiment_tabs(stored, tab, query),
         "newer_references": newer_references(runs),
+        "comparison": _comparison(runs),
         "again": f"{reverse('frontend:launch')}?experiment={stored.pk}" if may_launch(request.user) else "",
         "crumbs": [("Experiments", reverse("frontend:experiments")), (stored.name, None)],
     }
+
+
+def _comparison(runs: Sequence[Run]) -> str:
+    """The address that compares the first completed runs of one dataset that share a metric, as many as it takes; empty
+    without two."""
+    for slug in _datasets(runs):
+        first = [run for run in runs if run.dataset.slug == slug and run.status in COMPLETED][:MOST_COLUMNS]
+        if len(first) > 1 and common_metrics(first):
+            return f"{reverse('frontend:compare')}?runs={','.join(str(run.pk) for run in first)}"
+    return ""
 
 
 def _board(request: HttpRequest, stored: Experiment, runs: Sequence[Run]) -> dict[str, Any]:

@@ -54,3 +54,5 @@ def test_it_is_about_what_can_be_scored() -> None:
     request = starter_experiment(["a/b"])
     assert request is not None
     assert (request["datasets"], request["metrics"], request["models"]) == (["sums"], ["exact_match"], ["a/b"])
+    for promise in ("each ability", "dollar"):
+        assert promise not in request["description"], "it holds whatever datasets there are, and for baselines"
