@@ -34,7 +34,7 @@ _MOST_BRACKETS = 4
 @dataclass(frozen=True, slots=True)
 class Scored:
     """A mark: a model in a variant with its mean and interval; ``group`` has the letters of its groups, ``more`` stands
-    behind the number."""
+    behind the number. The ``second`` of two runs has the color that it has elsewhere on their page."""
 
     model: str
     variant: str
@@ -43,6 +43,7 @@ class Scored:
     high: float
     group: str = ""
     more: str = ""
+    second: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,18 +101,20 @@ class LargeRuler:
             )
 
     def _mark(self, each: Scored, y: int) -> Iterator[SafeString]:
+        look = " second" if each.second else ""
         inner = ((each.low + each.mean) / 2, (each.mean + each.high) / 2)
         for name, low, high in (("band", each.low, each.high), ("half", *inner)):
             yield format_html(
                 '<rect class="{}" x="{}" y="{}" width="{}" height="10" rx="4"/>',
-                *(name, self.axis.at(low), y - 5, percent(self.axis.share(high) - self.axis.share(low))),
+                *(f"{name}{look}", self.axis.at(low), y - 5, percent(self.axis.share(high) - self.axis.share(low))),
             )
         shapes = list(SHAPES.values())
         place = self.variants.index(each.variant) if self.legend else 0
         yield format_html(
-            '<svg x="{}" y="{}" overflow="visible"><path class="knob" d="{}"/></svg>',
+            '<svg x="{}" y="{}" overflow="visible"><path class="knob{}" d="{}"/></svg>',
             self.axis.at(each.mean),
             y,
+            look,
             shapes[place],
         )
         variant = cut(visible(each.variant), _NAME) if len(self.variants) > len(SHAPES) else ""

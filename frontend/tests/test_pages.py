@@ -699,6 +699,24 @@ def test_two_runs_are_compared_on_their_shared_tasks(client: Client) -> None:
     assert "No task matches" in page(client, f"/compare/tasks/?runs={good.pk},{bad.pk}&show=worse&run={good.pk}")
 
 
+@pytest.mark.parametrize(("right", "is_bold"), [(12, False), (40, True)])
+def test_only_a_significant_difference_of_two_runs_is_bold(client: Client, right: int, is_bold: bool) -> None:
+    tasks = [make_task(place, difficulty=("easy", "hard")[place % 2]) for place in range(1, 41)]
+    dataset = make_dataset(tasks)
+    ids = [
+        make_scored_run(dataset, [1.0] * count + [0.0] * (40 - count), model=model).pk
+        for model, count in (("baseline/random", 10), ("baseline/majority", right))
+    ]
+    html = " ".join(page(client, f"/compare/?runs={ids[0]},{ids[1]}").split())
+    assert "Bold differences: significant." in html
+    assert ('class="is-clear">+75.0<' in html) == is_bold
+    assert ("is-clear" in html) == is_bold
+    assert not re.search(r"<b>[+−][\d.]+</b>", html)
+    assert 'class="knob second"' in html, "the chart has the color of the second run"
+    chart = client.get(f"/compare/deltas.svg?runs={ids[0]},{ids[1]}").content.decode()
+    assert 'class="knob second"' in chart
+
+
 def test_several_runs_are_compared_as_a_matrix_with_the_oldest_or_the_marked_as_baseline(client: Client) -> None:
     dataset = make_dataset(40)
     runs = [

@@ -130,7 +130,7 @@ def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:
 
 def _charts(context: dict[str, Any]) -> list[Chart | None]:
     against = context.get("against", [])
-    drawn = [_deltas(against, context["metric"])] if against else []
+    drawn = [_deltas(against, context["metric"], is_pair="pair" in context)] if against else []
     return [*drawn, *(matrix_charts(context) if "ranked" in context else [])]
 
 
@@ -172,10 +172,10 @@ def _metric(request: HttpRequest, metrics: Sequence[str]) -> str:
     return chosen if chosen in metrics else next(iter(metrics), "")
 
 
-def _deltas(against: Sequence[Compared], metric: str) -> Chart | None:
+def _deltas(against: Sequence[Compared], metric: str, *, is_pair: bool) -> Chart | None:
     rows = [
         (pair.name_b, c.difference, c.low, c.high, c.n_shared)
         for pair, c in ((pair, pair.comparison) for pair in against)
         if c.difference is not None and c.low is not None and c.high is not None
     ]
-    return charts.deltas(rows, against[0].name_a, metric_row(metric)) if rows else None
+    return charts.deltas(rows, against[0].name_a, metric_row(metric), is_pair=is_pair) if rows else None

@@ -12,7 +12,7 @@ import pytest
 
 from frontend.tests.browser.conftest import NewTab
 from frontend.tests.browser.site import Site
-from frontend.tests.browser.tabs import Tab
+from frontend.tests.browser.tabs import WIDE, Tab
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -137,6 +137,10 @@ def test_two_runs_are_compared_down_to_a_task_that_only_one_solved(tab: Tab, sit
     page.wait_for_url(re.compile("runs="))
     tab.settle()
     assert "scripted/" in page.get_by_label("Summary").inner_text()
+    page.set_viewport_size({"width": 390, "height": 844})
+    beyond = page.get_by_label("Figures of both runs").evaluate("part => part.scrollWidth - part.clientWidth")
+    assert beyond <= 1, "a phone shows the difference without scrolling"
+    page.set_viewport_size(WIDE)
     page.get_by_role("link", name="scripted/large better").click()
     page.wait_for_url(re.compile("show=worse"))
     row = page.locator(".task-grid tbody tr").first
