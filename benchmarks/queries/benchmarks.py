@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Q
 
 from benchmarks.analysis.rankings import Place
+from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import Run
 from benchmarks.presentation.numbers import plural, points
 from benchmarks.presentation.ranks import only_baselines
@@ -58,6 +59,11 @@ class Benchmark:
         """Of the models that are shown, best first."""
         places = self.standing.places if self.standing else ()
         return [place.numbers.mean for place in places if place.numbers.mean is not None and not place.run.is_baseline]
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether its means can stand on a ruler from 0 to 1."""
+        return self.standing is not None and is_score(self.standing.metric)
 
     @property
     def guess(self) -> float | None:

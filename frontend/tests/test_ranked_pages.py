@@ -90,6 +90,18 @@ def test_baselines_alone_have_no_winner(client: Client) -> None:
     assert "A baseline has no rank." in shown(client, "/models/baseline/random/")
 
 
+def test_marks_of_models_are_explained_where_there_are_any(client: Client) -> None:
+    dataset = make_dataset(23)
+    run(dataset, "baseline/random", 9)
+    words = shown(client, "/benchmarks/")
+    assert "What models are tested on." in words
+    assert not re.search("Each mark is a model|Dotted: guessing", words)
+    run(dataset, "a/x", 15)
+    words = shown(client, "/benchmarks/")
+    assert "What models are tested on. Each mark is a model, the blue one the best." in words
+    assert "Dotted: guessing." in words
+
+
 def test_an_experiment_leads_to_the_comparison_of_its_first_runs(client: Client, settings: Any) -> None:
     dataset, experiment = make_dataset(3), Experiment.objects.create(name="Prompts", request={})
     runs = [run(dataset, "baseline/random", 1, experiment=experiment)]

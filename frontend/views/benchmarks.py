@@ -20,10 +20,12 @@ def benchmarks(request: HttpRequest) -> HttpResponse:
     text = params.text(request.GET, "text")
     page = page_of(request, recently_run_datasets(text))
     table = BENCHMARKS.where(may_launch=may_launch(request.user))
+    rows = benchmarks_of(list(page))
     context = {
         "live_state": live_state(),
         "page": page,
-        "shown": table.of(benchmarks_of(list(page)), sortable=page.paginator.num_pages == 1),
+        "shown": table.of(rows, sortable=page.paginator.num_pages == 1),
+        "has_marks": any(row.has_marks for row in rows),
         "text": text,
         "may_edit": may_edit(request.user),
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.utils.text import slugify
 
-from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import Dataset
 from benchmarks.presentation.cells import Cell, Group, Link, Mean, Moment, Part, Strip, Strong, Words, soft
 from benchmarks.presentation.labels import metric_title
@@ -34,7 +33,7 @@ def _name(row: Benchmark) -> Cell:
 
 def _models(row: Benchmark) -> Part:
     best = row.best
-    if best is None or row.standing is None or not is_score(row.standing.metric):
+    if best is None or not row.has_marks:
         return ""
     numbers = best.numbers
     label = f"Means of {plural(len(row.means), 'model')}, the best {score(numbers.mean)}"
