@@ -113,17 +113,22 @@ def same_sentence(edges: Edges, margin: float, a: str = "A", b: str = "B", *, fa
     if edges.low is None or edges.high is None or edges.low_missing is None or edges.high_missing is None:
         return ""
     within = f"within {points(margin)} points"
-    level = f"{100 * (1 - 0.1 / max(family_size, 1)):.3g}% interval"
     low, high = edges.low_missing, edges.high_missing
-    whatever_is_missing = f"({level}: {points(low)} to {points(high)})"
-    if edges.is_same(margin):
-        return f"{a} and {b} are the same {within} {whatever_is_missing}."
     if low > margin or high < -margin:
-        return f"They differ by more than {points(margin)} points {whatever_is_missing}."
-    bounds = f"({level}: {points(edges.low)} to {points(edges.high)})"
+        return f"They differ by more than {points(margin)} points."
+    if edges.is_same(margin):
+        return f"{a} and {b} are the same {within} ({_tests(low, high, a, b, family_size)})."
+    tests = _tests(edges.low, edges.high, a, b, family_size)
     if edges.would_be_same(margin):
-        return f"By the scored tasks alone they would be the same {within} {bounds}, but the missing scores prevent it."
-    return f"They are not shown to be the same {within} {bounds}."
+        return (
+            f"By the scored tasks alone they would be the same {within} ({tests}), but the missing scores prevent it."
+        )
+    return f"It is open whether they are the same {within} ({tests})."
+
+
+def _tests(low: float, high: float, a: str, b: str, family_size: int) -> str:
+    level = f"{100 * LEVEL / max(family_size, 1):.2g}%"
+    return f"two one-sided tests at {level}: {b} minus {a} between {points(low)} and {points(high)}"
 
 
 _MOST_PAIRS = 6

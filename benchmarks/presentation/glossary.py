@@ -23,7 +23,8 @@ GLOSSARY = {
     "interval": Entry(
         "95% interval",
         "The range of means that are compatible with the results: over many such runs, 95 of 100 of these intervals "
-        "contain the mean that all possible tasks of this kind would give.",
+        "contain the mean that all possible tasks of this kind would give. Answers about one canvas or text are a "
+        "cluster and count together.",
     ),
     "half_width": Entry("Half-width", "Half the width of the 95% interval: the ± of a mean."),
     "rank": Entry(
