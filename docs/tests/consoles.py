@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pages import ROOT, blocks
 
-PARTS = ("codeforge", "frontend", "benchmarks", "tasks_app", "datasets", "docs", "manage.py", "codeforge.yaml")
+PARTS = ("codeforge", "frontend", "benchmarks", "tasks_app", "datasets", "docs", "tests", "manage.py", "codeforge.yaml")
 
 
 class Command(NamedTuple):
