@@ -277,12 +277,13 @@ def not_applicable_to(metric: Metric, item: Item) -> Score:
 
 def _answered(answer: Answer) -> Item:
     item = answer.question.item
+    steps = [] if item.steps is None and item.failures is None else _steps_of(answer)
     return _with_text(
         item,
         answer.messages,
         answer.text,
-        steps=None if item.steps is None else _ends_of(_steps_of(answer)),
-        failures=None if item.failures is None else failures_in(_steps_of(answer)),
+        steps=None if item.steps is None else _ends_of(steps),
+        failures=None if item.failures is None else failures_in(steps),
         declined=finish_fault(answer.finish_reason) is ScoreStatus.REFUSED,
         tool_calls=answer.tool_calls,
         retrieved=answer.retrieved,

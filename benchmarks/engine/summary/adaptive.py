@@ -117,28 +117,25 @@ def with_sequential_intervals(
     marked = {name: mean.noted(ORDINARY) if _is_bounded(mean) else mean for name, mean in metrics.items()}
     parts = breakdown.noted(ORDINARY, _is_bounded)
     strata = {str(stratum.n_shapes): stratum for stratum in adaptive.strata}
-    levels = [means[first] for means in parts.facets.get(STRATUM, {}).values() if first in means]
+    levels = parts.facets.get(STRATUM, {})
     by_shapes = {
         level: {**means, first: _replaced(means[first], strata[level])} if level in strata and first in means else means
-        for level, means in parts.facets.get(STRATUM, {}).items()
+        for level, means in levels.items()
     }
     if by_shapes:
         parts = replace(parts, facets={**parts.facets, STRATUM: by_shapes})
-    return marked | {first: _replaced(_with_bounds(marked[first], levels), adaptive.overall)}, parts
+    bounded = _with_bounds(marked[first], [means[first] for means in levels.values() if first in means])
+    return marked | {first: _replaced(bounded, adaptive.overall)}, parts
 
 
 def _with_bounds(mean: MetricNumbers, levels: Sequence[Expected]) -> MetricNumbers:
     """With the averages over the numbers of shapes that all missing scores could give; one without a score has any."""
     if not any(level.n < (level.n_expected or 0) for level in levels):
         return mean
-    wrong, right = (
-        [default if value is None else value for value in values]
-        for default, values in (
-            (0.0, [level.if_missing_wrong for level in levels]),
-            (1.0, [level.if_missing_right for level in levels]),
-        )
-    )
-    return replace(mean, lowest=fmean(wrong), highest=fmean(right))
+    wrong, right = [level.if_missing_wrong for level in levels], [level.if_missing_right for level in levels]
+    lowest = fmean(0.0 if value is None else value for value in wrong)
+    highest = fmean(1.0 if value is None else value for value in right)
+    return replace(mean, lowest=lowest, highest=highest)
 
 
 def _is_bounded(mean: Mean) -> bool:
