@@ -139,13 +139,14 @@ class Submit:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A checkbox that belongs to a form elsewhere on the page."""
+    """A checkbox that belongs to a form elsewhere on the page. ``actions`` are those that the row allows."""
 
     name: str
     value: object
     form: str
     label: str
     text: str = ""
+    actions: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

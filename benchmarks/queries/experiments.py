@@ -53,7 +53,7 @@ class Progress:
 _MEMBERS = (
     *("model", "variant", "status", "total", "done", "errors", "cost_usd", "judge_cost_usd", "summarized_at"),
     *("headline", "dataset__slug", "dataset__name", "dataset_version__number", "dataset_version__task_count"),
-    *("is_prepared", "repeats"),
+    *("is_prepared", "repeats", "kind", "import_format", "texts_pruned_at", "fresh_of"),
     *(row.field for row in RUN_PARAMETERS.values() if row.selects),
 )
 _SCORES = {f"headline_{key}": HeadlineNumber(key) for key in ("mean", "low", "high")}

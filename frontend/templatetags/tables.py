@@ -102,8 +102,8 @@ def _submit(part: cells.Submit, context: Context) -> str:
 
 def _tick(part: cells.Tick, context: Context) -> str:
     return format_html(
-        '<input type="checkbox" name="{}" value="{}" form="{}" aria-label="{}">',
-        *(part.name, part.value, part.form, texts.visible(part.label)),
+        '<input type="checkbox" name="{}" value="{}" form="{}" aria-label="{}" data-actions="{}">',
+        *(part.name, part.value, part.form, texts.visible(part.label), " ".join(part.actions)),
     )
 
 

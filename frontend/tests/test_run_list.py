@@ -122,6 +122,9 @@ def test_selected_rows_are_changed_one_by_one_and_refusals_are_said(client: Clie
     client.post(SELECTED, {**both, "do": "cancel"})
     html = page(client, "/runs/")
     assert "1 run canceled." in html
+    assert "Only queued" not in html, "what does not allow it is left out"
+    client.post(SELECTED, {**both, "do": "cancel"})
+    html = page(client, "/runs/")
     assert f"Run {done.pk} is completed. Only queued" in html
     assert "All runs have ended." in html
     asked = client.post(SELECTED, {**both, "do": "delete"}).content.decode()
@@ -130,6 +133,20 @@ def test_selected_rows_are_changed_one_by_one_and_refusals_are_said(client: Clie
     client.post(SELECTED, {**both, "do": "delete", "confirmed": "yes"})
     assert Run.objects.filter(experiment=None).count() == 2, "the runs of the experiment are kept"
     assert not Experiment.objects.exists()
+
+
+def test_rows_name_the_actions_that_depend_on_their_state(client: Client) -> None:
+    dataset = make_dataset(2)
+    rows = {
+        make_scored_run(dataset): "",
+        make_scored_run(dataset, status=RunStatus.PAUSED, completed_at=None): "resume cancel",
+        make_scored_run(dataset, (1.0, None), status=RunStatus.COMPLETED_WITH_ERRORS): "retry",
+    }
+    experiment = made_experiment()
+    html = page(client, "/runs/")
+    for run, actions in rows.items():
+        assert f'aria-label="Select run {run.pk}" data-actions="{actions}"' in html
+    assert f'aria-label="Select experiment {experiment.name}" data-actions=""' in html
 
 
 def test_the_list_needs_as_many_queries_for_more_rows(client: Client) -> None:

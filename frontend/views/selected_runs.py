@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.contrib import messages
@@ -12,9 +12,11 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from benchmarks.models import Experiment, Run
+from benchmarks.presentation.actions import refusal
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries.experiments import experiments
 from benchmarks.queries.runs import full_runs
+from benchmarks.queries.tables.run_list import OFFERED
 from benchmarks.services.access import Caller
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments import control as of_experiments
@@ -38,6 +40,16 @@ class Selected:
     def every_run(self) -> list[Run]:
         folded = [run for experiment in self.experiments for run in experiment.runs.all()]
         return [*{run.pk: run for run in (*folded, *self.runs)}.values()]
+
+    def allowing(self, action: str) -> Selected | None:
+        """Those of them that allow an action now; ``None`` if none does."""
+
+        def allows(runs: Iterable[Run]) -> bool:
+            return any(refusal(action, run) is None for run in runs)
+
+        runs = [run for run in self.runs if allows([run])]
+        experiments = [each for each in self.experiments if allows(each.runs.all())]
+        return Selected(runs, experiments) if runs or experiments else None
 
     @property
     def words(self) -> str:
@@ -75,9 +87,13 @@ def act(request: HttpRequest) -> HttpResponse:
 
 
 def _each(request: HttpRequest, action: str, selected: Selected) -> None:
-    """Do it with one after the other, and say what was done and what was refused."""
+    """Do it with one after the other, and say what was done and what was refused. Rows that do not allow an action
+    are left out if others do, because pages offer it for those.
+    """
     done, refusals = Selected([], []), []
     of_run, of_experiment, word = _ACTIONS[action](params.text(request.POST, "tag_added"))
+    if action in OFFERED:
+        selected = selected.allowing(action) or selected
     todo: list[tuple[Callable[[], object], Selected]] = [
         *((lambda each=each: of_run(each, request.user), Selected([each], [])) for each in selected.runs),
         *((lambda each=each: of_experiment(each, request.user), Selected([], [each])) for each in selected.experiments),

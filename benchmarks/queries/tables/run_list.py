@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from benchmarks.models import COMPLETED, LOST, STOPPED, Outcome, Run, RunStatus
+from benchmarks.presentation.actions import allowed_actions, refusal
 from benchmarks.presentation.cells import (
     Bar,
     Cell,
@@ -30,14 +31,19 @@ from benchmarks.queries.tables.runs import cost, headline, left_out, marks, orig
 
 FORM = "selected"
 """The form that the boxes belong to."""
+OFFERED = ("cancel", "resume", "retry")
+"""The actions that are offered only if a selected row allows them; an experiment allows what one of its runs does."""
 _NOT_KEPT = (Outcome.CANCELLED, *LOST)
 _LEAD = "row-link anywhere"
 
 
 def _tick(row: Listed) -> Cell:
     if isinstance(row, ListedRun):
-        return Tick("runs", row.run.pk, FORM, f"Select run {row.run.pk}")
-    return Tick("experiments", row.experiment.pk, FORM, f"Select experiment {row.experiment.name}")
+        allowed = tuple(allowed_actions(row.run, OFFERED))
+        return Tick("runs", row.run.pk, FORM, f"Select run {row.run.pk}", actions=allowed)
+    allowed = tuple(name for name in OFFERED if any(refusal(name, run) is None for run in row.runs))
+    label = f"Select experiment {row.experiment.name}"
+    return Tick("experiments", row.experiment.pk, FORM, label, actions=allowed)
 
 
 def _name(row: Listed) -> Cell:

@@ -126,6 +126,43 @@ def test_a_question_mark_lists_all_keys(tab: Tab) -> None:
     page.keyboard.press("Escape")
     assert not page.locator("#all-keys").is_visible()
     assert page.locator(".find kbd").inner_text() == "Ctrl K"
+    page.keyboard.press("/")
+    page.keyboard.type("reas")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("?")
+    page.locator("#all-keys td", has_text="Search and commands").wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    page.keyboard.type("reas?")
+    assert page.locator("#search-words").input_value() == "reas?"
+    assert not page.locator("#palette .keys-hint kbd", has_text="?").is_visible(), "it would type a question mark"
+    page.locator("#palette").get_by_role("link", name="all keys").click()
+    page.locator("#all-keys td", has_text="Search and commands").wait_for()
+
+
+def test_long_forms_keep_what_saves_in_view(tab: Tab, site: Site) -> None:
+    for width, height in ((1440, 900), (1280, 720), (390, 844)):
+        tab.page.set_viewport_size({"width": width, "height": height})
+        page = tab.open(f"/datasets/tool-use-basic/tasks/{site.tasks['tool-use-basic']}/edit/")
+        save = page.get_by_role("button", name="Save task")
+        for scrolled in (0, 700):
+            page.evaluate("(top) => scrollTo(0, top)", scrolled)
+            box = save.bounding_box()
+            assert box is not None
+            at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+            assert page.evaluate("({x, y}) => document.elementFromPoint(x, y)?.innerText", at) == "Save task", width
+        covered = """() => {
+          const bar = document.querySelector(".form-end").getBoundingClientRect();
+          const part = document.activeElement.getBoundingClientRect();
+          return part.top > bar.top - 12 && part.top < bar.bottom;
+        }"""
+        page.locator("#id_id").focus()
+        for _ in range(25):
+            page.keyboard.press("Tab")
+            name = page.evaluate(_FOCUSED)["name"]
+            if name == "Save task":
+                break
+            assert not page.evaluate(covered), (width, name)
 
 
 def test_what_the_browser_keeps_of_visits_may_be_anything(tab: Tab) -> None:

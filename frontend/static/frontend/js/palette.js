@@ -52,7 +52,7 @@
   document.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     const open = event.target.closest("[data-search]") ? openSearch : openKeys;
-    if (open === openKeys && !event.target.closest('#matches a[href$="#keys"]')) return;
+    if (open === openKeys && !event.target.closest('#palette a[href$="#keys"], #matches a[href$="#keys"]')) return;
     event.preventDefault();
     open();
   });
@@ -113,17 +113,20 @@
     if (event.detail.target.id === "matches") dress();
   });
   if (options().length) dress();
-  // What is shown is not yet what the words find.
-  words.addEventListener("input", () => select());
+  // What is shown is not yet what the words find. No name begins with a question mark, so it asks for the keys,
+  // also if it is typed over the words that were there.
+  words.addEventListener("input", () => {
+    select();
+    if (words.value !== "?") return;
+    words.value = "";
+    openKeys();
+  });
   words.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     const every = options();
     if (event.isComposing) return;
     if (event.key === "Escape") {
       document.getElementById("palette")?.close();
-    } else if (event.key === "?" && !words.value) {
-      event.preventDefault();
-      openKeys();
     } else if (step && every.length) {
       event.preventDefault();
       select(every[(every.indexOf(selected()) + step + every.length) % every.length]);
