@@ -88,13 +88,15 @@ class LastRun:
 @dataclass(frozen=True, slots=True)
 class ProviderRow:
     """A configured provider. ``error`` is what the latest look at it met, if it failed; ``models`` are those that are
-    configured or tested, ``others`` those that the endpoint lists besides. ``entered`` is a system from the page."""
+    configured or tested, ``others`` those that the endpoint lists besides. ``entered`` is a system from the page.
+    A system lists no models."""
 
     name: str
     kind: str
     address: str
     address_source: AddressSource
     entered: bool
+    is_system: bool
     key_variable: str | None
     key_source: KeySource
     key_set_at: datetime | None
@@ -267,6 +269,7 @@ def _row(
         address=address.shown,
         address_source=address.source,
         entered=configured.entered,
+        is_system=configured.is_system,
         key_variable=configured.api_key_env,
         key_source=key.source,
         key_set_at=stored.set_at if stored else None,

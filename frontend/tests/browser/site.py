@@ -17,6 +17,7 @@ from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.dataset_format.spec import DatasetSpec, TaskSpec
 from frontend.tests.browser.scripted_models import HOSTILE, ScriptedModels
 from tests.loopback.hosting import serve
+from tests.loopback.replies import Script
 from tests.loopback.server import LoopbackServer
 from tests.support.oidc_provider import CLIENT, SECRET, OidcProvider
 from tests.support.stack import ROOT, Stack, installed
@@ -177,10 +178,10 @@ class Site:
 
 
 @contextmanager
-def fresh_site() -> Iterator[Site]:
-    """The installation of a first visitor: web server and worker, one dataset, no run."""
-    scripted = ScriptedModels(ROOT / "datasets" / f"{name}.yaml" for name in ("basic-coding", *COPIED))
-    with serve(scripted) as models, installed(models.url) as stack:
+def fresh_site(script: Script | None = None) -> Iterator[Site]:
+    """The installation of a first visitor: web server and worker, one dataset, no run; its models follow ``script``."""
+    script = script or ScriptedModels(ROOT / "datasets" / f"{name}.yaml" for name in ("basic-coding", *COPIED))
+    with serve(script) as models, installed(models.url) as stack:
         (stack.state / "codeforge.yaml").write_text(CONFIG.format(url=models.url, state=stack.state))
         shutil.copy(ROOT / "datasets" / "basic-coding.yaml", stack.state / "datasets")
         stack.manage("datasets", "sync")
