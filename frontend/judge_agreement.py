@@ -12,6 +12,7 @@ from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import n_of, number, plural, points
 from benchmarks.presentation.tables import Shown
 from benchmarks.queries.tables.judges import ESTIMATES, Estimate, estimates
+from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.prediction_powered import FEWEST, CorrectedMean
 from frontend.chart_parts import Chart, sentence
 from frontend.judges import CalibrationRow, calibration_row
@@ -69,6 +70,15 @@ class AgreementPage:
             ]
             rows.append((title, cells, sum(count for count, _ in cells)))
         return rows
+
+    @property
+    def steps(self) -> list[tuple[str, Interval]]:
+        """How often the judge names the step that people name; empty if nobody can tell."""
+        found = self.agreement.steps
+        if found is None:
+            return []
+        titles = ("Same step", "At most one step away", "Same step, where people name one")
+        return list(zip(titles, (found.same, found.near, found.where_wrong), strict=True))
 
     @property
     def columns(self) -> list[int]:

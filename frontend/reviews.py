@@ -9,7 +9,7 @@ from datetime import datetime
 from benchmarks.metrics.base import Level
 from benchmarks.models import Flag, Label, Result, ReviewItem
 from benchmarks.presentation.labels import LABEL_FLAG, metric_title
-from benchmarks.presentation.numbers import MISSING, score
+from benchmarks.presentation.numbers import MISSING, number, score
 from benchmarks.queries.preferences import candidates_of
 from benchmarks.queries.reviews import AnswerLabels, levels_of
 from frontend.texts import Excerpt, excerpt
@@ -35,6 +35,9 @@ class LabelForm:
     flags: list[Choice]
     reason: str
     exists: bool
+    n_steps: int
+    """0 for an answer without steps."""
+    first_wrong_step: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +50,25 @@ class LabelRow:
     value: str
     flags: str
     reason: str
+    step: str
     at: datetime
     earlier: Sequence[LabelRow] = ()
 
 
-def label_form(metric: str, result: Result, current: Label | None) -> LabelForm:
-    """The form with the choices of the metric's scale; a stored value between the steps is a further choice."""
+def label_form(metric: str, result: Result, current: Label | None, n_steps: int = 0) -> LabelForm:
+    """The form with the choices of the metric's scale; a stored value between them is a further choice. ``n_steps`` are
+    those of an agent."""
     levels = list(levels_of(metric, result))
     stored, flagged = (current.value, current.flags) if current else (None, [])
     if stored is not None and stored not in [level.value for level in levels]:
         levels = sorted([*levels, Level(stored, score(stored))], key=lambda level: level.value)
     values = [
-        Choice(str(number), f"{level.value!r}", level.title, level.description, level.value == stored)
-        for number, level in enumerate(levels, 1)
+        Choice(str(key), f"{level.value!r}", level.title, level.description, level.value == stored)
+        for key, level in enumerate(levels, 1)
     ]
     flags = [Choice(FLAG_KEYS[flag], flag.value, flag.label, "", flag.value in flagged) for flag in Flag]
-    return LabelForm(metric, values, flags, current.reason if current else "", current is not None)
+    reason, step = (current.reason, current.first_wrong_step) if current else ("", None)
+    return LabelForm(metric, values, flags, reason, current is not None, n_steps, step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +99,16 @@ def label_row(
         MISSING if label.value is None else titles.get(label.value, score(label.value)),
         ", ".join(LABEL_FLAG.get(flag, flag) for flag in label.flags),
         label.reason,
+        _step_words(label.first_wrong_step),
         label.created_at,
         [label_row(each, result) for each in earlier],
     )
+
+
+def _step_words(position: int | None) -> str:
+    if position is None:
+        return ""
+    return f"Step {number(position)} is the first wrong one" if position else "No step is wrong"
 
 
 def shown_labels(labels: AnswerLabels, result: Result) -> list[LabelRow]:

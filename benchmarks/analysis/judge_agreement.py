@@ -13,7 +13,16 @@ from functools import cached_property
 
 from django.db.models import Q
 
-from benchmarks.analysis.judge_comparisons import CorrectedRun, Favor, LabeledAnswer, Separation, favor_of, separations
+from benchmarks.analysis.judge_comparisons import (
+    CorrectedRun,
+    Favor,
+    LabeledAnswer,
+    Separation,
+    StepAgreement,
+    favor_of,
+    separations,
+    step_agreement,
+)
 from benchmarks.analysis.score_table import Column, read_scores
 from benchmarks.dataset_format.spec import resolved_rubric
 from benchmarks.metrics.base import Metric
@@ -64,6 +73,8 @@ class JudgeAgreement:
     """The latest one of the judge for this metric."""
     known_answers: Share | None
     """Accuracy in it."""
+    steps: StepAgreement | None
+    """On the first wrong step of agents; ``None`` without an answer for which judge and people say it."""
 
     @property
     def leaning(self) -> str:
@@ -135,6 +146,7 @@ def agreement_on(
         by_class=_parts([answer for answer in answers if answer.group], "group"),
         calibration=calibration,
         known_answers=known_answers,
+        steps=step_agreement(answers),
     )
 
 
@@ -153,14 +165,17 @@ class AnswersOf:
         people = self._people(metric.name)
         of_run, of_tasks = run.metric_named(metric.name) or metric, _task_thresholds(run, metric)
         labeled = Q(pk__in=[*people]) if labeled_only else Q()
-        columns: tuple[Column, ...] = ("result", "group", "cluster", "task", "passes_at", "instead_of")
+        columns: tuple[Column, ...] = (
+            *("result", "group", "cluster", "task"),
+            *("passes_at", "instead_of", "first_wrong_step"),
+        )
         table = read_scores(run, metric.name, *columns, where=labeled).scored
-        for result, group, cluster, task, own_threshold, instead_of, value in table.rows():
+        for result, group, cluster, task, own_threshold, instead_of, step, value in table.rows():
             passes_at = of_tasks.get(task, of_run.passes_at)
             self.judged[result] = _scaled(value, low, high)
             self.clusters[result] = (run.dataset_id, cluster)
             if result in people:
-                labels = people[result]
+                labels = [value for value, _ in people[result]]
                 self.labeled.append(
                     LabeledAnswer(
                         *(result, run.pk, run.model, group, self.clusters[result], self.judged[result]),
@@ -169,11 +184,14 @@ class AnswersOf:
                         people_pass=sum(labels) / len(labels) >= passes_at,
                         hidden=result in self.hidden,
                         by_another=instead_of is not None,
+                        judge_step=None if math.isnan(step) else int(step),
+                        people_steps=tuple(named for _, named in people[result] if named is not None),
                     )
                 )
 
-    def _people(self, metric: str) -> dict[int, list[float]]:
-        values: dict[int, list[float]] = defaultdict(list)
+    def _people(self, metric: str) -> dict[int, list[tuple[float, int | None]]]:
+        """Result → value and first wrong step of each label."""
+        values: dict[int, list[tuple[float, int | None]]] = defaultdict(list)
         reviews = {queue.pk for queue in random_reviews(metric)}
         for result, labels in labels_of_run(self.run, metric).items():
             for label in labels:
@@ -182,7 +200,7 @@ class AnswersOf:
                 if label.queue and label.queue.blind and label.queue.closed_at is None:
                     self.hidden.add(result)
                 if label.queue_id in reviews:
-                    values[result].append(label.value)
+                    values[result].append((label.value, label.first_wrong_step))
                     self.reviewers.add(label.author_name)
                 else:
                     self.n_other_labels += 1

@@ -1,16 +1,19 @@
-"""What a judge with labels can tell apart: two runs after correction, and whether it favors models of its own maker."""
+"""What a judge with labels can tell apart: two runs after correction, whether it favors models of its own maker, and
+whether it names the step of an agent that people name."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean
 
 from benchmarks.metrics.panel import judges_named
 from benchmarks.models import Run
 from benchmarks.presentation.numbers import interval, number, plural, points
 from benchmarks.providers.model_families import maker_of
 from benchmarks.statistics.contamination import Contamination, Sample, published_against_fresh
+from benchmarks.statistics.intervals import Interval, mean_interval
 from benchmarks.statistics.prediction_powered import FEWEST, CorrectedDifference, CorrectedMean, corrected_difference
 
 
@@ -31,6 +34,10 @@ class LabeledAnswer:
     """Whether people may still label the answer in a blind review, so that nobody is shown what others say of it."""
     by_another: bool = False
     """Whether another judge gave the score, because the replies of this one could not be read"""
+    judge_step: int | None = None
+    """The first wrong step according to the judge: 0 for none, ``None`` if it did not see the steps."""
+    people_steps: tuple[int, ...] = ()
+    """Those that people name, 0 for none."""
 
     @property
     def label(self) -> float:
@@ -41,6 +48,35 @@ class LabeledAnswer:
     def error(self) -> str:
         """``lenient`` or ``strict`` if judge and people disagree, else empty."""
         return "" if self.judge_passes == self.people_pass else "lenient" if self.judge_passes else "strict"
+
+
+@dataclass(frozen=True, slots=True)
+class StepAgreement:
+    """How often a judge names the first wrong step that people name. Of an answer that several people labeled: the
+    share of them."""
+
+    same: Interval
+    """No wrong step according to both is the same."""
+    near: Interval
+    """The same or at most one step away."""
+    where_wrong: Interval
+    """The same, on answers in which people name a step."""
+
+
+def step_agreement(answers: Sequence[LabeledAnswer]) -> StepAgreement | None:
+    """``None`` without an answer for which both say it."""
+    said = [(each, each.judge_step, each.people_steps) for each in answers]
+    all_steps = [(each, judge, people) for each, judge, people in said if judge is not None and people]
+    named = [(each, judge, [step for step in people if step]) for each, judge, people in all_steps]
+    same = _shares(all_steps, lambda judge, step: judge == step)
+    near = _shares(all_steps, lambda judge, step: judge == step or (bool(judge and step) and abs(judge - step) == 1))
+    where_wrong = _shares([row for row in named if row[2]], lambda judge, step: judge == step)
+    return StepAgreement(same, near, where_wrong) if all_steps else None
+
+
+def _shares(rows: Sequence[tuple[LabeledAnswer, int, Sequence[int]]], agrees: Callable[[int, int], bool]) -> Interval:
+    shares = [fmean(agrees(judge, step) for step in people) for _, judge, people in rows]
+    return mean_interval(shares, [answer.cluster for answer, _, _ in rows])
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Vector = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 OfResult = Literal["result", "run", "task", "content", "cluster", "group", "difficulty", "n_shapes", "canvas", "repeat"]
-OfScore = Literal["value", "status", "passes_at", "verdicts", "judge_calls", "instead_of"]
+OfScore = Literal["value", "status", "passes_at", "verdicts", "judge_calls", "instead_of", "first_wrong_step"]
 OfKnownAnswer = Literal["question", "phrasing", "correct", "first", "second"]
 Column = OfResult | OfScore | OfKnownAnswer
 
@@ -75,9 +75,10 @@ _SCORE_PATHS: Mapping[Column, str] = {
     "verdicts": "detail__verdicts_of",
     "judge_calls": "judge__calls",
     "instead_of": "detail__instead_of",
+    "first_wrong_step": "detail__first_wrong_step",
 }
 _INTEGERS = frozenset({"result", "run", "task", "repeat", "position"})
-_FLOATS = frozenset({"value", "passes_at"})
+_FLOATS = frozenset({"value", "passes_at", "first_wrong_step"})
 """``None`` becomes NaN."""
 
 
@@ -87,7 +88,8 @@ class ScoreTable:
 
     ``status`` is that of the score, ``None`` where there is none. ``cluster`` names the results that share a
     canvas or a task, ``content`` the tasks that are equal in all runs. ``passes_at`` is the score that passes where it
-    is the task's own, else NaN; ``instead_of`` the judge in whose place another gave the score. Numbers are arrays of
+    is the task's own, else NaN; ``instead_of`` the judge in whose place another gave the score; ``first_wrong_step``
+    what the judge named, 0 for none, NaN if it did not see the steps. Numbers are arrays of
     numbers; all other columns hold Python objects, with ``None`` for what is not there, and equal texts are one object.
     """
 

@@ -18,7 +18,7 @@ from benchmarks.providers.base import ToolCall
 from benchmarks.providers.steps import Failures
 
 FIRST_WRONG_STEP = "first_wrong_step"
-"""In the detail of a judged score: the position of the step at which the judge says that it went wrong."""
+"""In the detail of a judged score: the position of the step at which the judge says that it went wrong, 0 for none."""
 MAX_RECORDED = 2_000
 """Characters of an extraction that are stored with a score; the whole answer is stored with the result."""
 

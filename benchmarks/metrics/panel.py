@@ -130,7 +130,7 @@ def _voted(metric: JudgedMetric, scores: Sequence[Score], vote: str) -> Score:
     n_passed = sum(value >= threshold for value in values)
     kept = {name: scores[0].detail[name] for name in ("passes_at", "rubric") if name in scores[0].detail}
     named, count = Counter(score.detail.get(FIRST_WRONG_STEP) for score in scores).most_common(1)[0]
-    kept |= {FIRST_WRONG_STEP: named} if named and 2 * count > len(scores) else {}
+    kept |= {FIRST_WRONG_STEP: named} if named is not None and 2 * count > len(scores) else {}
     if vote == MAJORITY:
         value = 0.5 if 2 * n_passed == len(values) else float(2 * n_passed > len(values))
         kept["passes_at"] = 1.0  # a tie is neither

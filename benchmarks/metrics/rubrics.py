@@ -198,8 +198,8 @@ class Rubric:
         session.pictures = tuple(item.pictures) if "picture" in self.sees else ()
         response = await session.ask(self.prompt(item), _RESPONSES[self.scale, "steps" in self.sees])
         detail: dict[str, Any] = {"passes_at": self.passes_at, "rubric": self.hash[:12]}
-        if isinstance(response, _OfSteps) and response.first_wrong_step is not None:
-            detail[FIRST_WRONG_STEP] = response.first_wrong_step
+        if isinstance(response, _OfSteps):
+            detail[FIRST_WRONG_STEP] = response.first_wrong_step or 0
         if isinstance(response, _Verdict):
             return scored(response.verdict == "pass", response.reason, **detail)
         given = cast("_Share | _Points", response)

@@ -116,6 +116,9 @@ class Label(models.Model):
     metric = models.CharField(max_length=64)
     value = models.FloatField(null=True, blank=True)
     reason = models.TextField(blank=True)
+    first_wrong_step = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Number of the first wrong step, 0 if none is wrong"
+    )
     flags = models.JSONField(default=list, blank=True)
     queue = models.ForeignKey(ReviewQueue, null=True, blank=True, on_delete=models.SET_NULL, related_name="labels")
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL)

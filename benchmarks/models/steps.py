@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import Q
 
 from benchmarks.models.results import Result
-from benchmarks.providers.steps import KINDS, TOOL_CALL, Step
+from benchmarks.providers.steps import KINDS, TOOL_CALL, Step, of_messages
 
 SHOWN = 400
 """Characters of ``begins`` and ``returns``."""
@@ -77,6 +77,13 @@ class StoredStep(models.Model):
     @property
     def step(self) -> Step:
         return Step(**{name: getattr(self, name) for name in _COLUMNS}, **self.whole)
+
+
+def steps_of_messages(result: Result) -> list[StoredStep]:
+    """What the messages of a result tell, as rows that are not stored."""
+    transcript = getattr(result, "transcript", None)
+    messages = transcript.messages if transcript and not result.run.texts_pruned else []
+    return [StoredStep.of(result.pk, number, step) for number, step in enumerate(of_messages(messages), 1)]
 
 
 def in_words(value: Any) -> str:

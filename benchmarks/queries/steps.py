@@ -20,8 +20,9 @@ from benchmarks.metrics.task_parts import ExpectedCall, ExpectedRow
 from benchmarks.metrics.trajectories import first_wrong_call
 from benchmarks.metrics.worlds import Change, state_after
 from benchmarks.models import Result, StoredStep, Task
+from benchmarks.models.steps import steps_of_messages
 from benchmarks.providers.base import ToolCall
-from benchmarks.providers.steps import TOOL_CALL, of_messages
+from benchmarks.providers.steps import TOOL_CALL
 
 PAGE_SIZE = 100
 SEARCH_WINDOW = 20_000
@@ -83,12 +84,7 @@ class Steps:
     def __init__(self, result: Result) -> None:
         self.result = result
         self._stored = StoredStep.objects.filter(result=result)
-        self._told = None if self._stored.exists() else self._of_messages()
-
-    def _of_messages(self) -> list[StoredStep]:
-        transcript = getattr(self.result, "transcript", None)
-        messages = transcript.messages if transcript and not self.result.run.texts_pruned else []
-        return [StoredStep.of(self.result.pk, number, step) for number, step in enumerate(of_messages(messages), 1)]
+        self._told = None if self._stored.exists() else steps_of_messages(result)
 
     @property
     def rows(self) -> QuerySet[StoredStep] | list[StoredStep]:
@@ -171,7 +167,7 @@ class Steps:
             return Fault(calls[wrong.place].position, expected)
         for score in self.result.scores.filter(detail__has_key=FIRST_WRONG_STEP).order_by("pk"):
             position = score.detail[FIRST_WRONG_STEP]
-            if self._has(position):
+            if position and self._has(position):
                 return Fault(position, metric=score.metric)
         first = self.next_failed(0)
         return None if first is None or task.expected_tools else Fault(first, failed=True)

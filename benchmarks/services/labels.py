@@ -16,12 +16,13 @@ from rest_framework import serializers
 from benchmarks.metrics.preference import POINTS, Preference
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
 from benchmarks.metrics.rubrics import DEFAULT_SCALE, LEVELS
-from benchmarks.models import LOST, Flag, Label, Outcome, Result, ReviewItem, ReviewQueue, Run
+from benchmarks.models import LOST, Flag, Label, Outcome, Result, ReviewItem, ReviewQueue, Run, StoredStep
 from benchmarks.models.reviews import LOCAL_REVIEWER, results_of_answer, rubric_of_label, scorings_of
-from benchmarks.presentation.numbers import number
+from benchmarks.models.steps import steps_of_messages
+from benchmarks.presentation.numbers import number, plural
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.requests import StrictNumber, StrictRequest, StrictText, validated_by
+from benchmarks.services.requests import StrictInteger, StrictNumber, StrictRequest, StrictText, validated_by
 
 WITHOUT_ANSWER = ("", *LOST, Outcome.CANCELLED)
 """Outcomes of results that have no answer to label."""
@@ -34,6 +35,7 @@ class LabelValues(TypedDict):
     metric: str
     value: float | None
     reason: str
+    first_wrong_step: int | None
     flags: list[str]
 
 
@@ -45,6 +47,13 @@ class LabelRequest(StrictRequest):
         required=False, allow_null=True, default=None, help_text="In the metric's range, on its scale; null: no verdict"
     )
     reason = StrictText(required=False, allow_blank=True, default="", max_length=MAX_REASON, help_text="Why, in words")
+    first_wrong_step = StrictInteger(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=0,
+        help_text="Number of the first wrong step of an agent, 0 if none is wrong; null: not said",
+    )
     flags = serializers.ListField(
         required=False,
         default=list,
@@ -78,7 +87,17 @@ def valid_label(result: Result, data: Any) -> LabelValues:
         raise InvalidRequest({"metric": [f"Label this result {allowed}."]})
     if valid["value"] is not None and (problem := _value_problem(result, valid["metric"], valid["value"])):
         raise InvalidRequest({"value": [problem]})
+    if valid["first_wrong_step"] is not None and (problem := _step_problem(result, valid["first_wrong_step"])):
+        raise InvalidRequest({"first_wrong_step": [problem]})
     return valid
+
+
+def _step_problem(result: Result, position: int) -> str:
+    """Why the answer has no such step; empty if it has. 0 is no step, but of an answer that has some."""
+    total = StoredStep.objects.filter(result=result).count() or len(steps_of_messages(result))
+    if not total:
+        return "The answer has no steps."
+    return f"The answer has {plural(total, 'step')}." if position > total else ""
 
 
 def _value_problem(result: Result, name: str, value: float) -> str:

@@ -43,6 +43,15 @@ class StrictNumber(serializers.FloatField):
             self.fail("invalid")
 
 
+class StrictInteger(serializers.IntegerField):
+    """A whole number; true and false are not converted."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
 class StrictRequest(serializers.Serializer[Any]):
     """A request without unknown fields."""
 

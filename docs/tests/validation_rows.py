@@ -376,6 +376,17 @@ ESTIMATES = (
         ("Cohen's κ, 30",),
     ),
     Row(
+        "First wrong step of an agent: agreement of judge and people",
+        "",
+        "People and judges",
+        (1, 2, 5),
+        "benchmarks.analysis.judge_comparisons:step_agreement",
+        "shares counted by hand; the interval of a mean",
+        ("queries/tests/test_judge_agreement.py::test_the_steps_that_judge_and_people_name_first_are_compared",),
+        "Labels of random reviews that name a step or none; 30 answers",
+        exact="The interval is that of a mean",
+    ),
+    Row(
         "Mean corrected by labels, and differences of such means",
         "CorrectedRank.mean; CorrectedRank.low; CorrectedRank.high; CorrectedRank.rank; CorrectedRank.judge_alone; "
         "JudgeAgreement.more_labels; head Judge alone; term prediction_powered",
@@ -498,7 +509,7 @@ PLAIN = (
     ),
     Plain(
         "Label of a person",
-        "EarlierLabel.value; Label.value",
+        "EarlierLabel.value; EarlierLabel.first_wrong_step; Label.value; Label.first_wrong_step",
         "benchmarks.services.labels:label_result",
         ("services/tests/test_reviews.py",),
         "As entered",

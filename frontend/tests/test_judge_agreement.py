@@ -7,6 +7,7 @@ import re
 import pytest
 from django.test import Client
 
+from benchmarks.models import Label, Score
 from frontend.tests.calibrations import make_calibration
 from frontend.tests.test_pages import page
 from frontend.tests.test_query_growth import queries
@@ -69,6 +70,19 @@ def test_too_few_labels_say_how_many_are_missing(client: Client) -> None:
     assert "Too few labels: label 28 more." in shown
     assert "A corrected mean requires 20 labeled answers." in shown
     assert "Calibrate judge" in shown
+
+
+def test_the_page_says_how_often_judge_and_people_name_the_same_step(client: Client) -> None:
+    run, truth = make_judged_run(40)
+    label_answers(run, truth, make_review(run), n=40)
+    assert "First wrong step" not in text(page(client, ADDRESS))
+    Score.objects.filter(run=run).update(detail={"first_wrong_step": 3})
+    Label.objects.update(first_wrong_step=3)
+    Label.objects.filter(pk__in=Label.objects.values("pk")[:10]).update(first_wrong_step=4)
+    shown = text(page(client, ADDRESS))
+    assert "First wrong step" in shown
+    assert "Same step 0.750" in shown
+    assert "At most one step away 1.000" in shown
 
 
 def test_without_labels_there_is_no_such_page(client: Client) -> None:

@@ -267,6 +267,23 @@ def test_who_labels_can_open_the_steps_and_blind_sees_no_model_in_them(client: C
         assert (secret in shown) != blind, secret
 
 
+def test_who_labels_can_say_which_step_is_the_first_wrong_one(client: Client) -> None:
+    run = make_scored_run(values=[0.0, 0.0])
+    first, second = run.results.order_by("position")
+    write_steps([(first.pk, [Step(kind="tool_call", name="look"), Step(kind="tool_call", name="book")])])
+    address = f"/runs/{run.pk}/results/{first.pk}/"
+    assert 'name="first_wrong_step"' in client.get(address).content.decode()
+    assert 'name="first_wrong_step"' not in client.get(f"/runs/{run.pk}/results/{second.pk}/").content.decode()
+    said = {"metric": "exact_match", "value": "0.0", "first_wrong_step": "2"}
+    html = client.post(f"{address}label/", said, follow=True).content.decode()
+    assert "Step 2 is the first wrong one" in html
+    assert 'name="first_wrong_step" min="0" max="2" value="2"' in html
+    html = client.post(f"{address}label/", {**said, "first_wrong_step": "9"}, follow=True).content.decode()
+    assert "First wrong step: The answer has 2 steps." in html
+    html = client.post(f"{address}label/", {**said, "first_wrong_step": "0"}, follow=True).content.decode()
+    assert "No step is wrong" in html
+
+
 def test_runs_experiments_and_comparisons_lead_to_a_review_of_their_answers(client: Client) -> None:
     experiment = Experiment.objects.create(name="Two", request={})
     run = make_scored_run(experiment=experiment)

@@ -20,7 +20,13 @@ from benchmarks.services.labels import WITHOUT_ANSWER, label_result, reviewer_na
 from frontend.reviews import label_form, shown_labels
 from frontend.views.shared import or_404
 
-FIELDS = {"metric": "Metric", "value": "Label", "reason": "Note", "flags": "Flags"}
+FIELDS = {
+    "metric": "Metric",
+    "value": "Label",
+    "reason": "Note",
+    "first_wrong_step": "First wrong step",
+    "flags": "Flags",
+}
 """Field of a label → what it is called on pages."""
 
 
@@ -57,6 +63,7 @@ def submitted_label(request: HttpRequest) -> dict[str, Any]:
         "metric": request.POST.get("metric", ""),
         "value": request.POST.get("value") or None,
         "reason": request.POST.get("reason", ""),
+        "first_wrong_step": request.POST.get("first_wrong_step") or None,
         "flags": request.POST.getlist("flags"),
     }
 
@@ -66,7 +73,7 @@ def refused_label(refusal: InvalidRequest) -> str:
     return f"Label not saved. {' '.join(problems)}"
 
 
-def labels_on_page(request: HttpRequest, result: Result) -> dict[str, Any]:
+def labels_on_page(request: HttpRequest, result: Result, n_steps: int) -> dict[str, Any]:
     """What the page of a result shows of labels: the reader's form, if there may be one, and what others say."""
     labels = reads.labels_of_answer(result, reviewer_name(request.user), may_see_reviewers(request.user))
     metrics = reads.labelable_metrics(result.run)
@@ -74,7 +81,7 @@ def labels_on_page(request: HttpRequest, result: Result) -> dict[str, Any]:
     metric = chosen if chosen in metrics else metrics[0]
     may = may_label(request.user) and result.outcome not in WITHOUT_ANSWER and not result.run.texts_pruned
     return {
-        "form": label_form(metric, result, labels.mine(metric)) if may else None,
+        "form": label_form(metric, result, labels.mine(metric), n_steps) if may else None,
         "metric": metric_title(metric),
         "other_metrics": [(name, metric_title(name)) for name in metrics if name != metric],
         "labels": shown_labels(labels, result),

@@ -48,7 +48,7 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
     task, kept = result.task, params.kept(request.GET)
     transcript = getattr(result, "transcript", None)
     texts = None if result.run.texts_pruned else transcript
-    is_agent = bool(texts and (texts.tool_calls or has_steps(result)))
+    steps = Steps(result) if texts and (texts.tool_calls or has_steps(result)) else None
     previous, following = reads.result_neighbors(result, params.result_filters(request.GET))
     context = {
         "result": result,
@@ -65,8 +65,8 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "passages": passages_of(task.context, texts.retrieved if texts else None),
         "images": images_of(task.messages),
         "call_pairs": call_pairs(task.expected_tools, texts.tool_calls) if texts else [],
-        "has_steps": is_agent,
-        "fault": Steps(result).fault(task, written_expectation) if is_agent else None,
+        "has_steps": steps is not None,
+        "fault": steps.fault(task, written_expectation) if steps else None,
         "scores": [_shown(score, texts.actual_output if texts else "") for score in reads.scores_of(result)],
         "conversation": _conversation(result, texts),
         "seed": result.run.sent_seed(result.repeat),
@@ -76,7 +76,7 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "may_fix": result.run.dataset.kind == Dataset.Kind.YAML and may(request.user, "benchmarks.change_task"),
         "may_ask_again": may_launch(request.user) and refusal("again", result.run) is None,
         "may_try_rubric": may_launch(request.user) and texts is not None and result.outcome not in LOST,
-        "labels": labels_on_page(request, result),
+        "labels": labels_on_page(request, result, steps.counts().total if steps else 0),
         "elsewhere": reads.same_task_elsewhere(task, but=result),
         "previous": _address(run_pk, previous, kept),
         "following": _address(run_pk, following, kept),

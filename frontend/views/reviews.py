@@ -213,7 +213,8 @@ def _detail(request: HttpRequest, queue: ReviewQueue, form: ImportLabelsForm, st
 def _unsaved(request: HttpRequest) -> Label:
     """What the refused form said, to be shown in it again."""
     value, flags = params.real_number(request.POST, "value"), request.POST.getlist("flags")
-    return Label(value=value, flags=flags, reason=request.POST.get("reason", ""))
+    step = params.whole_number(request.POST, "first_wrong_step")
+    return Label(value=value, flags=flags, reason=request.POST.get("reason", ""), first_wrong_step=step)
 
 
 def _label_page(
@@ -222,7 +223,7 @@ def _label_page(
     result, reviewer = item.result, reviewer_name(request.user)
     task, transcript, metric = result.task, result.transcript, metric_named(queue.metric)
     rubric = rubric_of_label(queue.metric, result)
-    is_agent = bool(transcript.tool_calls) or has_steps(result)
+    steps = Steps(result) if transcript.tool_calls or has_steps(result) else None
     counts = reads.review_counts(queue)
     context = {
         "queue": queue,
@@ -234,18 +235,18 @@ def _label_page(
         "criteria": rubric.criteria if rubric else (),
         "answer": excerpt(transcript.actual_output),
         "steps": review_steps(
-            Steps(result),
+            steps,
             queue.blind,
             params.whole_number(request.GET, "from") or 1,
             params.whole_number(request.GET, "step"),
         )
-        if is_agent
+        if steps
         else None,
         "passages": passages_of(task.context, transcript.retrieved),
         "images": images_of(task.messages),
         "canvas": canvas_of_task(task),
         "scores": [] if queue.blind else scores_of(result),
-        "form": label_form(queue.metric, result, own),
+        "form": label_form(queue.metric, result, own, steps.counts().total if steps else 0),
         "progress": reads.progress_of(list(queue.items.all()), reviewer, time.time()),
         "last": [
             (number, answer, label_row(each, each.result))

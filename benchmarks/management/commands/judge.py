@@ -146,6 +146,12 @@ def _people(people: JudgeAgreement) -> Iterator[str]:
         yield f"\nAgreement with people: {percent(agreement.mean)} ({bounds}) of {labeled}"
         yield f"Beyond chance (Cohen's κ): {_kappa(people.kappa)}"
         yield f"Too lenient: {people.count(False, True)}, too strict: {people.count(True, False)}"
+    if people.steps:
+        shares = (people.steps.same, people.steps.near, people.steps.where_wrong)
+        same, near, where_wrong = (f"{percent(each.mean)} of {plural(each.n, 'answer')}" for each in shares)
+        bounds = interval(people.steps.same.low, people.steps.same.high, percent)
+        yield f"First wrong step: the same on {same} ({bounds}), at most one away on {near}"
+        yield f"Where people name one: the same on {where_wrong}"
     means: list[tuple[str, CorrectedMean | None]] = [("all runs", people.corrected)] if people.corrected else []
     means += [(f"run {each.run.pk}, {each.run.model}", each.means) for each in people.runs]
     rows = [(name, *_three(each)) for name, each in means]

@@ -132,6 +132,7 @@ class Command(DeletingCommand):
         argument("--metric", "X", str(LABEL_FIELDS["metric"].help_text), required=True),
         argument("--value", "X", str(LABEL_FIELDS["value"].help_text), type=float),
         argument("--reason", "TEXT", str(LABEL_FIELDS["reason"].help_text)),
+        argument("--step", "N", str(LABEL_FIELDS["first_wrong_step"].help_text), type=int, dest="first_wrong_step"),
         argument("--flag", "FLAG", str(LABEL_FIELDS["flags"].help_text), action="append", dest="flags"),
         argument("--withdraw", None, "take the label back instead", action="store_true"),
         USER,
@@ -141,11 +142,12 @@ class Command(DeletingCommand):
         self, *, result: int, metric: str, withdraw: bool, user: str | None, as_json: bool, **options: Any
     ) -> None:
         labeled, caller = _result(result), _account(user)
-        given = {name: options[name] for name in ("value", "reason", "flags") if options[name] is not None}
+        fields = ("value", "reason", "first_wrong_step", "flags")
+        given = {name: options[name] for name in fields if options[name] is not None}
         if not withdraw:
             label_result(labeled, {"metric": metric, **given}, caller)
         elif given:
-            raise NotPossible("--withdraw takes a label back. Omit --value, --reason and --flag.")
+            raise NotPossible("--withdraw takes a label back. Omit --value, --reason, --step and --flag.")
         elif withdraw_label(labeled, metric, caller) is None:
             raise NotPossible(f"{reviewer_name(caller)} has no label of result {result} by {metric}.")
         self._print_labels(labeled, caller, as_json)

@@ -52,6 +52,9 @@ class JudgeAgreementResource(Resource):
     """Whether the judge favors models of its own maker; null without labels of such models"""
     by_model: Sequence[Numbers]
     by_class: Sequence[Numbers]
+    steps: Numbers | None
+    """How often the judge names the first wrong step that people name: same, near (at most one away), where_wrong
+    (same, where people name one); null without an answer for which both say it"""
     disagreements: Sequence[Numbers]
 
     @classmethod
@@ -74,6 +77,7 @@ class JudgeAgreementResource(Resource):
             favor=row.favor and _favor(row.favor),
             by_model=[_part(each) for each in row.by_model],
             by_class=[_part(each) for each in row.by_class],
+            steps=row.steps and {name: _bounds(getattr(row.steps, name)) for name in ("same", "near", "where_wrong")},
             disagreements=[_answer(each) for each in row.shown_disagreements],
         )
 

@@ -63,6 +63,8 @@ class ReviewDetail(ReviewResource):
 class EarlierLabel(Resource):
     value: float | None
     reason: str
+    first_wrong_step: int | None
+    """0 if none is wrong, null if it was not said"""
     flags: list[Flag]
     created_at: datetime
     replaced_at: datetime | None
@@ -78,6 +80,7 @@ class LabelResource(Resource):
     metric: str
     value: float | None
     reason: str
+    first_wrong_step: int | None
     flags: list[Flag]
     author: str
     mine: bool

@@ -117,6 +117,31 @@ def test_results_without_a_score_and_runs_that_have_not_completed_are_left_out()
     assert judge_agreement(JUDGE, METRIC) is None
 
 
+def test_the_steps_that_judge_and_people_name_first_are_compared() -> None:
+    """Of each answer: what the judge names, 0 for none, and what one or two people name."""
+    run, truth = make_judged_run(40)
+    queue = make_review(run)
+    label_answers(run, truth, queue, n=40)
+    label_answers(run, truth, queue, n=40, author="jonas")
+    assert found_of().steps is None
+    named = [(0, [0, 0]), (0, [3]), (4, [4]), (4, [5]), (1, [0]), (7, [7, 9]), (5, [None]), (None, [2])]
+    for result, (judge, people) in zip(run.results.order_by("position"), named, strict=False):
+        if judge is not None:
+            Score.objects.filter(result=result).update(detail={"first_wrong_step": judge})
+        for label, step in zip(result.labels.order_by("pk"), people, strict=False):
+            label.first_wrong_step = step
+            label.save()
+    steps = found_of().steps
+    assert steps is not None
+    assert (steps.same.n, steps.same.mean) == (6, (1 + 0 + 1 + 0 + 0 + 0.5) / 6)
+    assert (steps.near.n, steps.near.mean) == (6, (1 + 0 + 1 + 1 + 0 + 0.5) / 6)
+    assert (steps.where_wrong.n, steps.where_wrong.mean) == (4, (0 + 1 + 0 + 0.5) / 4)
+    assert steps.same.low < steps.same.mean < steps.same.high
+    shown = as_json(found_of())["steps"]
+    assert shown["same"]["mean"] == steps.same.mean
+    assert shown["where_wrong"]["n"] == 4
+
+
 def test_disagreements_of_an_open_blind_review_are_counted_and_not_shown() -> None:
     run, truth = make_judged_run()
     queue = make_review(run, blind=True)

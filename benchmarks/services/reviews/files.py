@@ -33,6 +33,7 @@ COLUMNS = (
     "metric",
     "value",
     "reason",
+    "first_wrong_step",
     "flags",
     "author",
     "created_at",
@@ -85,6 +86,7 @@ def _rows(labels: QuerySet[Label], reader: str, with_names: bool) -> Iterator[di
             "metric": label.metric,
             "value": label.value,
             "reason": label.reason,
+            "first_wrong_step": label.first_wrong_step,
             "flags": label.flags,
             "author": shown,
             "created_at": label.created_at.isoformat(),
@@ -202,7 +204,9 @@ def _values(row: Mapping[str, object], result: Result, queue: ReviewQueue, user:
     metric = row.get("metric") or queue.metric
     if metric != queue.metric:
         raise InvalidRequest({"metric": [f"The review labels by {queue.metric}. Remove this label."]})
-    given = {name: row[name] for name in ("value", "reason", "flags") if row.get(name) is not None}
+    given = {
+        name: row[name] for name in ("value", "reason", "first_wrong_step", "flags") if row.get(name) not in (None, "")
+    }
     valid = valid_label(result, {**given, "metric": metric})
     own = reviewer_name(user)
     author = row.get("author") or own

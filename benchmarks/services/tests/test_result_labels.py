@@ -6,7 +6,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from benchmarks.analysis.judge_agreement import labels_of_run
-from benchmarks.models import AuditEntry, Flag, Label, Outcome, Result, ReviewItem, ReviewQueue, Run
+from benchmarks.engine.execution.step_store import write_steps
+from benchmarks.models import AuditEntry, Flag, Label, Outcome, Result, ReviewItem, ReviewQueue, Run, Transcript
+from benchmarks.providers.steps import Step
 from benchmarks.queries.reviews import count_labeled, labels_of_answer
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.labels import label_result, withdraw_label
@@ -146,3 +148,20 @@ def test_labels_of_an_open_blind_queue_are_hidden_until_one_has_labeled(ada: Use
     assert labels_of_answer(result, "ada", with_names=True).n_hidden == 0
     ReviewQueue.objects.update(blind=False)
     assert labels_of_answer(result, "other", with_names=True).n_hidden == 0
+
+
+def test_a_label_names_the_first_wrong_step_of_those_that_the_answer_has(ada: User) -> None:
+    result = first_result(make_scored_run())
+    write_steps([(result.pk, [Step(kind="tool_call", name="look"), Step(kind="tool_call", name="book")])])
+    said = {"metric": METRIC, "value": 0}
+    assert label_result(result, said, ada).first_wrong_step is None
+    assert label_result(result, {**said, "first_wrong_step": 2}, ada).first_wrong_step == 2
+    assert label_result(result, {**said, "first_wrong_step": 0}, ada).first_wrong_step == 0
+    assert Label.objects.count() == 3, "another step is another label"
+    for step, words in ((3, "has 2 steps"), (-1, "greater than or equal to 0"), ("x", "integer"), (True, "integer")):
+        with pytest.raises(InvalidRequest, match=words):
+            label_result(result, {**said, "first_wrong_step": step}, ada)
+    other = make_scored_run(values=[0.0]).results.get()
+    Transcript.objects.filter(result=other).update(messages=[])
+    with pytest.raises(InvalidRequest, match="has no steps"):
+        label_result(other, {**said, "first_wrong_step": 0}, ada)

@@ -10,8 +10,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.db.models import F
 
+from benchmarks.engine.execution.step_store import write_steps
 from benchmarks.models import AuditEntry, Experiment, Label, Result, ReviewItem, ReviewQueue, Run, Score
 from benchmarks.models.reviews import CLAIMED_FOR
+from benchmarks.providers.steps import Step
 from benchmarks.queries.reviews import answers_where, labels_in, progress_of, review_counts
 from benchmarks.services import labels
 from benchmarks.services.errors import InvalidRequest, NotPossible
@@ -266,11 +268,13 @@ def test_a_closed_review_takes_no_labels_and_a_deleted_one_leaves_them(people: t
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_labels_are_exported_and_imported_again(form: str, people: tuple[User, User, User], settings: Any) -> None:
     run = make_scored_run(values=[1.0] * 3)
+    write_steps([(result.pk, [Step(kind="tool_call", name="look")]) for result in run.results.all()])
     source, target = make_review(run), make_review(run, name="Copy")
     item = queues.start_labeling(source, people[0])
     assert item is not None
     note = '=1+1, "quoted"\nsecond line'
-    queues.save_and_next(source, item.pk, {"value": 0.5, "reason": note, "flags": ["task_unclear"]}, people[0])
+    said = {"value": 0.5, "reason": note, "flags": ["task_unclear"], "first_wrong_step": 1}
+    queues.save_and_next(source, item.pk, said, people[0])
     content = b"".join(piece.encode() if isinstance(piece, str) else piece for piece in export_labels(source, form))
     Label.objects.all().delete()
     imported = import_labels(content, f"labels.{form}", target)
@@ -283,6 +287,7 @@ def test_labels_are_exported_and_imported_again(form: str, people: tuple[User, U
         0.5,
         ["task_unclear"],
     )
+    assert label.first_wrong_step == 1
     assert label.reason == (f"'{note}" if form == "csv" else note)
     assert import_labels(content, f"labels.{form}", target).unchanged == 1
     assert review_counts(target).labels == 1

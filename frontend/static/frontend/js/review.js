@@ -1,10 +1,11 @@
-// The keys of a review: 1 to 9 choose, d u x flag, n goes to the note, s skips, z undoes, Enter saves. Of a pair,
+// The keys of a review: 1 to 9 choose, d u x flag, n goes to the note, w to the wrong step, s skips, z undoes, Enter saves. Of a pair,
 // the left and right arrows and t choose and save.
 (() => {
   "use strict";
   const form = document.querySelector("[data-review]");
   if (!form) return;
   const note = form.querySelector("textarea");
+  const step = form.querySelector("[name=first_wrong_step]");
   let sent = false;
 
   // A second key before the next page would be sent for the same answer.
@@ -24,8 +25,9 @@
     const button = document.querySelector(`[data-press="${key}"]`);
     if (input) input.checked = input.type === "radio" || !input.checked;
     else if (key === "n") note.focus();
+    else if (key === "w") step?.focus();
     else button?.click();
-    return Boolean(input || button) || key === "n";
+    return Boolean(input || button) || key === "n" || key === "w";
   };
 
   // In the capturing phase, so that the keys of other pages do not see what is a key here.
@@ -38,7 +40,7 @@
       if (event.key === "Enter") return;
     }
     if (event.target.closest("select, dialog, input:not([type=radio], [type=checkbox])")) return;
-    if (!/^([1-9]|[duxnszt]|Enter|ArrowLeft|ArrowRight)$/.test(event.key) || !press(event.key)) return;
+    if (!/^([1-9]|[duxnswzt]|Enter|ArrowLeft|ArrowRight)$/.test(event.key) || !press(event.key)) return;
     event.preventDefault();
     event.stopPropagation();
   }, true);
