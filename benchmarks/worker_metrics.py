@@ -7,6 +7,7 @@ so their number is bounded by the configuration.
 from __future__ import annotations
 
 import logging
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server
 
@@ -25,17 +26,21 @@ _tokens = Counter("codeforge_tokens", "Tokens that endpoints reported", (*MODEL,
 _cost = Counter("codeforge_cost_usd", "Known cost, with judging", MODEL, registry=REGISTRY)
 
 
+# A look at the labels takes as long as counting does, and every answer is counted four times.
+_requests_of, _seconds_of, _tokens_of = cache(_requests.labels), cache(_seconds.labels), cache(_tokens.labels)
+
+
 def count_answer(provider: str, model: str, seconds: float, tokens_in: int | None, tokens_out: int | None) -> None:
-    _requests.labels(provider, model, "answered").inc()
-    _seconds.labels(provider, model).observe(seconds)
+    _requests_of(provider, model, "answered").inc()
+    _seconds_of(provider, model).observe(seconds)
     for direction, tokens in (("in", tokens_in), ("out", tokens_out)):
         if tokens is not None:
-            _tokens.labels(provider, model, direction).inc(tokens)
+            _tokens_of(provider, model, direction).inc(tokens)
 
 
 def count_error(provider: str, model: str, kind: str) -> None:
     """``kind`` is an ``ErrorKind``."""
-    _requests.labels(provider, model, kind).inc()
+    _requests_of(provider, model, kind).inc()
 
 
 def count_cost(model: str, usd: float | None) -> None:

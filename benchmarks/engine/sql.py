@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -84,6 +85,15 @@ def upsert_rows(
         f"ON CONFLICT ({conflict}) DO UPDATE SET {replaced}"
     )
     _execute(statement, fields, rows)
+
+
+def add_to_row(model: type[models.Model], key: int, **amounts: float | None) -> None:
+    """Add to the numbers of one row. An unknown amount, ``None``, makes a total unknown (NULL), not too low."""
+    columns = [_column(_field(model, name)) for name in amounts]
+    sums = ", ".join(f"{column} = {column} + %s" for column in columns)
+    statement = f"UPDATE {_table(model)} SET {sums} WHERE {_column(_field(model, 'pk'))} = %s"
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [*amounts.values(), key])
 
 
 def among(ids: Sequence[int]) -> RawSQL:
@@ -168,6 +178,7 @@ def _writer(field: Field) -> Callable[[Any], Any] | None:
     return None
 
 
+@cache
 def _field(model: type[models.Model], name: str) -> Field:
     field = model._meta.pk if name == "pk" else model._meta.get_field(name)
     assert isinstance(field, models.Field), f"{name} is a stored field"
@@ -178,6 +189,7 @@ def _columns(fields: Sequence[Field]) -> str:
     return ", ".join(_column(field) for field in fields)
 
 
+@cache
 def _column(field: Field) -> str:
     assert field.column is not None, "stored fields have a column"
     return connection.ops.quote_name(field.column)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable
+from functools import lru_cache
 
 from benchmarks.metrics.base import Item, Metric
 from benchmarks.plugins import registry
@@ -58,16 +58,16 @@ def imported_name(tool: str, scorer: str, measurement: bool) -> str:
     return f"{name[: MAX_NAME - 9]}~{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def deciding_names(names: Iterable[str]) -> list[str]:
+@lru_cache(maxsize=128)  # asked several times for every result of a run
+def deciding_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """The metrics, in their order, that may decide how a result ends: of a run that another tool scored, the tool's
     scores, or its measurements if it has no others.
 
     What this dashboard adds to an import says nothing about what the tool found, also where the tool found nothing.
     """
-    known = list(names)
-    marks = {name: match[2] for name in known if (match := _NAME.fullmatch(name))}
-    by_kind = ([name for name, mark in marks.items() if mark == kind] for kind in (SCORE, MEASUREMENT))
-    return next(filter(None, by_kind), known)
+    marks = {name: match[2] for name in names if (match := _NAME.fullmatch(name))}
+    by_kind = (tuple(name for name, mark in marks.items() if mark == kind) for kind in (SCORE, MEASUREMENT))
+    return next(filter(None, by_kind), names)
 
 
 def imported_metric(name: str) -> ImportedMetric | None:

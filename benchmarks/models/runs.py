@@ -181,7 +181,7 @@ class Run(RunRequest, RunLineage, RunProgress, RunNumbers):
     @property
     def first_deciding(self) -> str:
         """The first metric that can decide an outcome, or the first of all if none can."""
-        names = [metric.name for metric in self.deciding_metrics()] or deciding_names(self.metrics)
+        names = [metric.name for metric in self.deciding_metrics()] or deciding_names(tuple(self.metrics))
         return next(iter(names), "")
 
     def deciding_metrics(self) -> list[Metric]:
@@ -189,7 +189,7 @@ class Run(RunRequest, RunLineage, RunProgress, RunNumbers):
 
         Where another tool has scored the answers, only its scores decide, not those that were added here.
         """
-        known = (self.metric_named(name) for name in deciding_names(self.metrics))
+        known = (self.metric_named(name) for name in deciding_names(tuple(self.metrics)))
         return [metric for metric in known if metric and metric.decides_outcome]
 
     @property

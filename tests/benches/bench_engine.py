@@ -52,7 +52,7 @@ def main() -> None:
             set_limit(stack, arguments.limit)
         stack.write_sums("bench", arguments.tasks)
         if arguments.long:
-            make = f"from benchmarks.tests.factories import make_dataset; make_dataset({arguments.long}, slug='long')"
+            make = f"from tests.support.factories import make_dataset; make_dataset({arguments.long}, slug='long')"
             stack.manage("shell", "--no-imports", "-c", make)
         stack.manage("datasets", "sync")
         stack.start_web()

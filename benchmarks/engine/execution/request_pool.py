@@ -231,7 +231,7 @@ class RequestPool:
         """
         question = answer.question
         world = World(question.item.world) if question.item.world else None
-        conversation = uuid.uuid4().hex
+        conversation = uuid.uuid4().hex if question.asked else ""
         await self._ask(answer, slot, world, conversation, turn=0)
         for turn in range(1, question.prompt.most_turns):
             reply = answer.reply

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from benchmarks.engine.execution.budget import money_left, price_of
@@ -25,7 +25,7 @@ from benchmarks.engine.execution.reply_cache import store_responses
 from benchmarks.engine.execution.scoring import FAILED, MAX_ERROR, InternalError, ending_of
 from benchmarks.engine.execution.step_store import write_steps
 from benchmarks.engine.execution.work_items import Answer, Judged, Question, Scored, ToJudge
-from benchmarks.engine.sql import among, update_rows, upsert_rows
+from benchmarks.engine.sql import add_to_row, among, update_rows, upsert_rows
 from benchmarks.metrics.base import JudgeUsage, Metric, Score, ScoreStatus
 from benchmarks.models import Experiment, Lease, Outcome, Result, ResultState, Run, StoredStep, Transcript
 from benchmarks.models import Score as StoredScore
@@ -142,7 +142,8 @@ class ResultStore:
             _replace_steps([scored.answer for scored in new], earlier)
             rows = [self._answer_row(scored, earlier.get(scored.result_id)) for scored in new]
             _update_results(rows)
-            _write_failed_again(failed_again, earlier)
+            if failed_again:
+                _write_failed_again(failed_again, earlier)
             ended = [row["state"] for row in rows if row["state"] != ResultState.JUDGING]
             self._count_answers(batch, [*ended, *[ResultState.ERROR] * len(failed_again)])
             store_responses([scored.answer for scored in new])
@@ -169,14 +170,16 @@ class ResultStore:
             _update_results([row for row in rows if "state" not in row])
             usages = [usage for judged in batch for usage in judged.usages]
             cost = self._cost_of_judging(batch)
-            Run.objects.filter(pk=self.run_id).update(
-                done=F("done") + len(ended),
-                errors=F("errors") + sum(row["state"] == ResultState.ERROR for row in ended),
-                judge_tokens_in=F("judge_tokens_in") + known_sum(*(usage.tokens_in for usage in usages)),
-                judge_tokens_out=F("judge_tokens_out") + known_sum(*(usage.tokens_out for usage in usages)),
-                judge_cost_usd=F("judge_cost_usd") + cost,
+            add_to_row(
+                Run,
+                self.run_id,
+                done=len(ended),
+                errors=sum(row["state"] == ResultState.ERROR for row in ended),
+                judge_tokens_in=known_sum(*(usage.tokens_in for usage in usages)),
+                judge_tokens_out=known_sum(*(usage.tokens_out for usage in usages)),
+                judge_cost_usd=cost,
                 # One reservation covers all metrics of a result, and is free with the last of them.
-                reserved_usd=F("reserved_usd") - sum(j.request.reserved_usd for j in batch if not j.unfinished),
+                reserved_usd=-sum(j.request.reserved_usd for j in batch if not j.unfinished),
             )
             # Counters of this process cannot be rolled back, so they count what is committed.
             transaction.on_commit(partial(count_cost, self.judge_model, cost))
@@ -258,22 +261,23 @@ class ResultStore:
 
     def _count_answers(self, batch: Sequence[Scored], ended: Sequence[ResultState]) -> None:
         """Add the results that ended, and every reply that was paid for, to the run's counters."""
-        # Adding an unknown count gives NULL: from then on the run's total is unknown too, not too low.
         paid = [scored.answer for scored in batch if scored.answer.replies]
         # All of a result's reservation is free again, except for what its judge may still cost.
         released = sum(s.answer.question.reserved_usd - (s.judge_reserve_usd if s.to_judge else 0.0) for s in batch)
         cost, user_cost = _sum(map(self._cost_of, paid)), _sum(map(self._cost_of_user, paid))
         users = [answer.user_spent for answer in paid if answer.user_spent]
-        Run.objects.filter(pk=self.run_id).update(
-            done=F("done") + len(ended),
-            errors=F("errors") + ended.count(ResultState.ERROR),
-            tokens_in=F("tokens_in") + known_sum(*(answer.tokens_in for answer in paid)),
-            tokens_out=F("tokens_out") + known_sum(*(answer.tokens_out for answer in paid)),
-            cost_usd=F("cost_usd") + cost,
-            user_tokens_in=F("user_tokens_in") + known_sum(*(spent.tokens_in for spent in users)),
-            user_tokens_out=F("user_tokens_out") + known_sum(*(spent.tokens_out for spent in users)),
-            user_cost_usd=F("user_cost_usd") + user_cost,
-            reserved_usd=F("reserved_usd") - released,
+        add_to_row(
+            Run,
+            self.run_id,
+            done=len(ended),
+            errors=ended.count(ResultState.ERROR),
+            tokens_in=known_sum(*(answer.tokens_in for answer in paid)),
+            tokens_out=known_sum(*(answer.tokens_out for answer in paid)),
+            cost_usd=cost,
+            user_tokens_in=known_sum(*(spent.tokens_in for spent in users)),
+            user_tokens_out=known_sum(*(spent.tokens_out for spent in users)),
+            user_cost_usd=user_cost,
+            reserved_usd=-released,
         )
         own = None if cost is None or user_cost is None else cost - user_cost
         transaction.on_commit(partial(count_cost, self.model, own))

@@ -135,7 +135,7 @@ def outcome_of(metrics: Sequence[Metric], scores: Mapping[str, Score], finish_re
 
 def deciding_metric(metrics: Sequence[Metric], scores: Mapping[str, Score]) -> Metric | None:
     """The first metric that decides outcomes and applies to the task; ``None`` if the task is not graded."""
-    names = deciding_names(metric.name for metric in metrics)
+    names = deciding_names(tuple(metric.name for metric in metrics))
     for metric in metrics:
         score = scores.get(metric.name)
         if score and metric.decides_outcome and metric.name in names and score.status not in UNGRADED:
@@ -156,7 +156,7 @@ def _verdict(metric: Metric, score: Score) -> Outcome:
 
 def failed_score(metrics: Sequence[Metric], scores: Mapping[str, Score]) -> Score | None:
     """The first score that failed through no fault of the answer; of an imported run, among those of its tool."""
-    known = (scores.get(name) for name in deciding_names(metric.name for metric in metrics))
+    known = (scores.get(name) for name in deciding_names(tuple(metric.name for metric in metrics)))
     return next((score for score in known if score is not None and score.status in FAILED), None)
 
 
@@ -164,7 +164,7 @@ def leading_value(metrics: Sequence[Metric], scores: Mapping[str, Score]) -> flo
     """The score of the task: the value of the metric that decides it, or of the first if none decides any task."""
     leading = deciding_metric(metrics, scores)
     if leading is None and not any(metric.decides_outcome for metric in metrics):
-        names = deciding_names(metric.name for metric in metrics)
+        names = deciding_names(tuple(metric.name for metric in metrics))
         leading = next((metric for metric in metrics if metric.name in names), None)
     score = scores.get(leading.name) if leading else None
     return score.value if score else None
