@@ -4,6 +4,7 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
+from axes.apps import AppConfig as AxesConfig
 from django.apps import AppConfig
 
 from codeforge.exporting import export_spans
@@ -11,6 +12,12 @@ from codeforge.exporting import export_spans
 UNUSED = ("django.contrib.postgres", "jinja2", "markdown", "pygments", "requests")
 """What Django REST framework and Django's test client load if it is installed, for features that are not used here. It
 takes a sixth of the start of every process. What needs one of these loads it later."""
+
+
+class LogInsConfig(AxesConfig):  # type: ignore[misc]  # django-axes has no types
+    """Names in the admin what django-axes stores."""
+
+    verbose_name = "Log-ins"
 
 
 class CodeForgeConfig(AppConfig):

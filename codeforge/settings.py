@@ -163,7 +163,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "django_htmx",
-    "axes",
+    "codeforge.apps.LogInsConfig",
 ]
 
 MIDDLEWARE = [

@@ -163,4 +163,4 @@ def _benchmark_option(dataset: Dataset, last_run: datetime | None) -> BenchmarkO
         size = f"{plural(dataset.canvas_set.count, 'canvas')}, {number(version.task_count)} questions"
     shows = gap_shown(version.task_count, tasks_per_cluster(dataset))
     titles = [metric_title(name).removeprefix(PREFIX) for name in preset_metrics(dataset)]
-    return BenchmarkOption(dataset, size, titles, f"{points(shows)} points" if shows else "no gaps", last_run)
+    return BenchmarkOption(dataset, size, titles, f"{points(shows)} points" if shows else "no gap", last_run)

@@ -12,7 +12,7 @@ from django.urls import reverse
 from benchmarks.models import ShareLink
 from benchmarks.queries.access import share_links
 from benchmarks.services.access import may_launch
-from benchmarks.services.share_links import link_key
+from benchmarks.services.share_links import FIELDS, link_key
 
 SHOWS = {
     ShareLink.Kind.RUN: "Shows scores, failures and answers",
@@ -36,10 +36,11 @@ class Shareable:
 
 
 def shared_or_shareable(request: HttpRequest, kind: str, asked: Mapping[str, object]) -> Shareable | None:
-    """For a page's button and its link; ``None`` if the user may not share. ``asked`` has the fields of the kind."""
+    """For a page's button and its link; ``None`` if the user may not share. Of ``asked``, the fields of the kind
+    count."""
     if not may_launch(request.user):
         return None
-    query = urlencode({name: value for name, value in asked.items() if value})
+    query = urlencode({name: value for name, value in asked.items() if value and name in FIELDS[kind]})
     link = share_links().filter(kind=kind, query=query).first()
     return Shareable(kind, query, SHOWS[ShareLink.Kind(kind)], link, address_of(request, link) if link else "")
 

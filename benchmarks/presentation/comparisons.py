@@ -329,7 +329,7 @@ def _gaps_shown(verdict: Verdict) -> str:
         return ""
     tasks = plural(verdict.nearest.n_tasks, "task")
     if verdict.nearest.detectable is None:
-        return f"{tasks} cannot show a gap"
+        return f"{tasks} {'is' if verdict.nearest.n_tasks == 1 else 'are'} too few to show any gap"
     return f"{tasks} can show gaps of {points(verdict.nearest.detectable).removesuffix('.0')} points or more"
 
 

@@ -18,8 +18,8 @@ from benchmarks.services.errors import NotPossible
 SHARED_FOR = timedelta(days=7)
 FIELDS: dict[str, tuple[str, ...]] = {
     ShareLink.Kind.RUN: ("run",),
-    ShareLink.Kind.EXPERIMENT: ("experiment", "metric", "dataset", "columns"),
-    ShareLink.Kind.COMPARISON: ("runs", "metric", "dataset", "columns"),
+    ShareLink.Kind.EXPERIMENT: ("experiment", "metric", "dataset", "columns", "variants", "margin"),
+    ShareLink.Kind.COMPARISON: ("runs", "metric", "dataset", "columns", "margin"),
     ShareLink.Kind.LEADERBOARD: ("dataset", "version", "metric", "setting", "choose", "rank"),
     ShareLink.Kind.OVERALL: ("datasets",),
 }

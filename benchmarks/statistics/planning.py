@@ -12,7 +12,7 @@ arXiv:2411.00640, for splitting the variance between tasks and repeats.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 
 from benchmarks.statistics.spread import normal_quantile, two_sided_z
@@ -92,20 +92,38 @@ def tasks_for_same(margin: float, design: PairedDesign | None = None) -> SampleS
 
 
 def detectable_difference(n_tasks: int, design: PairedDesign | None = None) -> float | None:
-    """The smallest difference that ``n_tasks`` detect with the power of the design; ``None`` if they detect none, even
-    if all changed tasks change in one direction. The inverse of :func:`tasks_needed`.
+    """The smallest difference that ``n_tasks`` detect with the power of the design; ``None`` if no result on so few
+    tasks is significant. The inverse of :func:`tasks_needed` up to the discordance of the design.
+
+    A larger difference takes a larger discordance, of which it is the smallest: all changes are in one direction.
     """
     design = design or PairedDesign()
-    if n_tasks < 1 or _exact_need(design.discordance, design) > n_tasks:
+    if n_tasks >= 1 and _exact_need(design.discordance, design) <= n_tasks:
+        return _smallest(0.0, design.discordance, lambda middle: _exact_need(middle, design) <= n_tasks)
+    pairs, fewest = int(n_tasks / max(1.0, design.variance_factor)), _fewest_changes(design.confidence)
+    if pairs < fewest:
         return None
-    enough, small = design.discordance, 0.0
+    return _smallest(design.discordance, 1.0, lambda middle: _chance_of(fewest, pairs, middle) >= design.power)
+
+
+def _smallest(small: float, enough: float, is_enough: Callable[[float], bool]) -> float:
     for _ in range(_BISECTIONS):
-        middle = (enough + small) / 2
-        if middle > 0 and _exact_need(middle, design) <= n_tasks:
+        middle = (small + enough) / 2
+        if middle > 0 and is_enough(middle):
             enough = middle
         else:
             small = middle
     return enough
+
+
+def _fewest_changes(confidence: float) -> int:
+    """The changes in one direction whose exact two-sided p-value, 2^(1 - n), is significant."""
+    return math.ceil(1 - math.log2(1 - confidence))
+
+
+def _chance_of(least: int, n: int, share: float) -> float:
+    """The chance that at least ``least`` of ``n`` tasks change."""
+    return 1.0 - sum(math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(least))
 
 
 def _exact_need(difference: float, design: PairedDesign) -> float:

@@ -201,7 +201,7 @@ def test_the_page_shows_what_each_variant_asks(client: Client) -> None:
 def test_task_by_task_shows_who_answered_what_and_filters(client: Client) -> None:
     experiment = finished_experiment()
     text = page(client, f"/experiments/{experiment.pk}/answers/")
-    assert "40 tasks, 3 runs: 3 right in every run, 2 in none. Scores differ on 35, partial ones too." in text
+    assert "40 tasks, 3 runs: 3 right in every run, 2 in none. Scores, partial ones included, differ on 35." in text
     assert text.count("an answer") == 120
     run = experiment.runs.get(model="loop/large")
     only = page(client, f"/experiments/{experiment.pk}/answers/?show=only&run={run.pk}")

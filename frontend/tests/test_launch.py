@@ -132,7 +132,7 @@ def test_the_estimate_is_shown_before_anything_starts(client: Client) -> None:
         assert "<dt>Requests</dt> <dd> 12" in html
         assert f"{duration(plan.seconds_low)} to {duration(plan.seconds_high)}".replace("\u00a0", " ") in html
         assert "± 37.5" in html, "the widest that an interval of three tasks can be"
-        assert "sums: 3 tasks cannot show a gap." in html
+        assert "sums: 3 tasks are too few to show any gap." in html
     html = page(client, "/runs/new/plan/", {"dataset": "sums", "model": "typo"})
     assert "To see an estimate, fix the following" in html
     assert "provider" in html

@@ -154,6 +154,16 @@ def test_a_shared_comparison_of_two_says_what_its_page_says(client: Client, name
     assert "<li></li>" not in html
 
 
+def test_a_shared_comparison_keeps_the_margin_of_its_page(client: Client) -> None:
+    dataset = make_dataset(3)
+    runs = ",".join(str(make_scored_run(dataset, model=f"loop/{name}").pk) for name in ("one", "two"))
+    link = share("comparison", {"runs": runs, "margin": "7"})
+    assert "within 7.0 points" in shown(link)
+    assert f"runs={runs.replace(',', '%2C')}&amp;metric=exact_match&amp;margin=7" in page(
+        client, f"/compare/?runs={runs}&margin=7"
+    )
+
+
 def test_a_shared_page_of_baselines_alone_has_no_empty_line() -> None:
     dataset, experiment = make_dataset(3), Experiment.objects.create(name="Baselines", request={})
     names = ("baseline/random", "baseline/majority", "baseline/empty")

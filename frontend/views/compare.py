@@ -156,7 +156,7 @@ def _shared(request: HttpRequest, chosen: Sequence[Run], metric: str) -> dict[st
     """What a link to the comparison says. More runs than are compared are all named, so that sharing refuses them."""
     asked = params.run_ids(request.GET)
     ids = asked if len(asked) > MOST_RUNS else [run.pk for run in chosen]
-    shown = {name: params.text(request.GET, name) for name in ("dataset", "columns")}
+    shown = {name: params.text(request.GET, name) for name in ("dataset", "columns", "margin")}
     return {"runs": ",".join(map(str, ids)), "metric": metric, **shown}
 
 

@@ -75,7 +75,8 @@ def _comparison(query: QueryDict) -> str | None:
         return None
     wanted = params.text(query, "metric")
     metric = wanted if wanted in metrics else metrics[0]
-    against = [pair for pair in compared_runs(runs, with_first=True) if pair.metric == metric]
+    pairs = compared_runs(runs, with_first=True, margin=params.margin(query))
+    against = [pair for pair in pairs if pair.metric == metric]
     differences = differences_from(runs[0], against)
     said, tables, charts = _matrix(runs, query)
     if len(runs) == 2:
@@ -115,7 +116,7 @@ def _matrix(runs: Sequence[Run], query: QueryDict) -> tuple[list[str], list[Text
     if not runs:
         return ["The experiment has no runs."], [], []
     metric, dataset, facet = (params.text(query, name) for name in ("metric", "dataset", "columns"))
-    grid = matrices.matrix(runs, metric, dataset, facet)
+    grid = matrices.matrix(runs, metric, dataset, facet, margin=params.margin(query))
     written = matrix_table(grid, "Scores")
     # What differs between variants may quote their prompts.
     names = [row.variant for row in grid.rows]

@@ -70,7 +70,7 @@ ABOVE_SHORTCUTS = Table[Guessed](
         Column("Task class", lambda row: row.title, "name"),
         Column("Guess rate", lambda row: score(row.group.guess) if row.group else "", "number", info="guess_rate"),
         Column("Score", lambda row: mean(row.group.raw) if row.group else "", look="nowrap"),
-        Column("Above shortcuts", above_shortcuts, look="nowrap", info="shortcuts"),
+        Column("Above shortcuts", above_shortcuts, look="nowrap"),
         Column("n", lambda row: row.n_of, "number", "nowrap"),
     ],
     captioned=True,

@@ -95,7 +95,9 @@ def test_more_than_two_first_ones_tie_before_the_others(tasks: Dataset) -> None:
 
 
 def test_too_few_tasks_show_no_gap() -> None:
-    assert verdict(make_dataset(3), {"a/x": 2, "a/y": 2}) == "x and y tie at 0.667; 3 tasks cannot show a gap."
+    assert (
+        verdict(make_dataset(3), {"a/x": 2, "a/y": 2}) == "x and y tie at 0.667; 3 tasks are too few to show any gap."
+    )
 
 
 def test_a_baseline_does_not_lead(tasks: Dataset) -> None:

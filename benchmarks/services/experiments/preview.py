@@ -107,7 +107,7 @@ def preview(planned: Sequence[PlannedRun]) -> Preview:
 def gap_of(dataset: Dataset, n_tasks: int, pairs: int = 1) -> Gap:
     """As strict as the first step of Holm's correction for so many ``pairs`` of candidates."""
     shown = gap_shown(n_tasks, tasks_per_cluster(dataset), pairs)
-    below = [size for size in FINER if size < (DISCORDANCE if shown is None else shown)]
+    below = [size for size in FINER if size < min(DISCORDANCE, 1.0 if shown is None else shown)]
     finer = below[-1] if below else FINER[0]
     needed = tasks_needed(finer, paired_design(tasks_per_cluster(dataset), pairs)).tasks
     return Gap(dataset, n_tasks, shown, finer, max(0, needed - n_tasks))

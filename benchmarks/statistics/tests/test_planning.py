@@ -74,6 +74,21 @@ def test_a_handful_of_tasks_detects_nothing():
     assert detectable_difference(0) is None
 
 
+def test_few_tasks_detect_a_large_difference_with_the_power_of_the_exact_test():
+    for n in range(6, 30):
+        gap = detectable_difference(n)
+        assert 0.79 <= exact_power(n, gap, max(gap, 0.3)) <= 0.91, n
+    assert detectable_difference(5) is None, "five changes in one direction have p = 0.0625"
+    assert detectable_difference(26, PairedDesign(confidence=1 - 0.05 / 6)) > detectable_difference(26) >= 0.3
+
+
+@given(st.integers(6, 5000), designs)
+@settings(max_examples=60)
+def test_no_task_more_makes_the_detectable_difference_larger(n, design):
+    fewer, more = detectable_difference(n, design), detectable_difference(n + 1, design)
+    assert fewer is None or more <= fewer + 1e-9
+
+
 @given(st.integers(50, 5000))
 @settings(max_examples=40)
 def test_more_tasks_detect_smaller_differences(n):
