@@ -97,7 +97,7 @@ def _run(
         input=asked,
         expected_output="",
     )
-    said = [step.text for step in own if step.kind == MODEL_CALL and step.text]
+    said = [step.text for step in own if step.text and (step.kind == MODEL_CALL or step.name == "assistant")]
     times = [step.at for step in steps if step.at]
     took = (max(times) - min(times)).total_seconds() if len(times) > 1 else None
     result = ImportedResult(

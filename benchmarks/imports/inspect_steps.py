@@ -7,7 +7,9 @@ model the messages are left out: each has all earlier ones again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from benchmarks.providers.steps import (
@@ -29,8 +31,10 @@ from benchmarks.providers.steps import (
 
 Event = Mapping[str, Any]
 Resolve = Callable[[str], str]
-_REPEATED = ("/messages", "/output", "/tools", "/tool_choice", "/completed")
+_REPEATED = ("/messages", "/output", "/tools", "/tool_choice", "/completed", "/store")
 """Parts of the state whose changes other events report as well."""
+_MOST_REMEMBERED = 10_000
+"""Places of the state whose last change is remembered."""
 _SERIOUS = ("error", "critical", "warning")
 
 
@@ -45,10 +49,28 @@ class _Span(NamedTuple):
 def steps_of_events(events: Iterable[Any], resolve: Resolve) -> Iterator[Step]:
     """The steps in order, at most ``MOST_IMPORTED``; events that say nothing of the work, or cannot be read, are left
     out. ``resolve`` puts in the texts that the log stores apart."""
-    for number, step in enumerate(_steps(events, resolve, {}, _Span())):
+    for number, step in enumerate(_without_repeated_changes(_steps(events, resolve, {}, _Span()))):
         if number == MOST_IMPORTED:
             return
         yield step
+
+
+def _without_repeated_changes(steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps without changes of the state that were told already: every span around a change reports it again."""
+    known: dict[tuple[str, str], int] = {}
+    for step in steps:
+        if step.kind != STATE or not isinstance(step.result, list):
+            yield step
+            continue
+        new = []
+        for change in step.result:
+            key, value = (step.name, str(change.get("path"))), hash(json.dumps(change, sort_keys=True))
+            if known.get(key) != value:
+                new.append(change)
+            if len(known) < _MOST_REMEMBERED:
+                known[key] = value
+        if new:
+            yield replace(step, result=new)
 
 
 def _steps(events: Iterable[Any], resolve: Resolve, spans: dict[str, _Span], outer: _Span) -> Iterator[Step]:
@@ -138,6 +160,12 @@ def _of_state(event: Event) -> Given:
         yield {"kind": STATE, "name": _short(event.get("event")), "result": kept}
 
 
+def _of_compaction(event: Event) -> Given:
+    counts = [event.get("tokens_before"), event.get("tokens_after")]
+    tokens = f": {counts[0]} to {counts[1]} tokens" if None not in counts else ""
+    yield {"kind": STATE, "name": "compaction", "text": f"{_short(event.get('type'))}{tokens}"}
+
+
 def _of_sandbox(event: Event) -> Given:
     what = {name: event[name] for name in ("cmd", "file", "input") if event.get(name) is not None}
     text = f"{event.get('action', '')} {' '.join(str(each) for each in what.values())}".strip()
@@ -191,7 +219,21 @@ def _of_log(event: Event) -> Given:
 
 def _of_approval(event: Event) -> Given:
     text = f"{event.get('decision', '')}: {event.get('message', '')} {event.get('explanation') or ''}".strip()
-    yield {"kind": MESSAGE, "name": _short(event.get("approver") or "approval"), "text": text}
+    yield {"kind": MESSAGE, "name": _short(event.get("approver") or event.get("reviewer") or "approval"), "text": text}
+
+
+def _of_interrupt(event: Event) -> Given:
+    yield {"kind": MESSAGE, "name": _short(event.get("source") or "user"), "text": "Interrupted the agent."}
+
+
+def _of_score_edit(event: Event) -> Given:
+    edit = _mapping(event.get("edit"))
+    yield {
+        "kind": SCORE,
+        "name": _short(event.get("score_name")),
+        "text": str(edit.get("explanation") or "Edited."),
+        "result": edit.get("value"),
+    }
 
 
 _READERS: dict[str, Callable[[Event], Given]] = {
@@ -200,6 +242,7 @@ _READERS: dict[str, Callable[[Event], Given]] = {
     "tool": _of_tool,
     "state": _of_state,
     "store": _of_state,
+    "compaction": _of_compaction,
     "sandbox": _of_sandbox,
     "score": _of_score,
     "error": _of_error,
@@ -208,6 +251,9 @@ _READERS: dict[str, Callable[[Event], Given]] = {
     "input": _of_human,
     "logger": _of_log,
     "approval": _of_approval,
+    "review": _of_approval,
+    "interrupt": _of_interrupt,
+    "score_edit": _of_score_edit,
 }
 """Inspect's name of an event → how it is read. Others, such as the end of a span, are no step of their own."""
 

@@ -1,4 +1,4 @@
-"""ATIF, the Agent Trajectory Interchange Format of Harbor, versions 1.0 to 1.7, as steps.
+"""ATIF, the Agent Trajectory Interchange Format of Harbor, versions 1.0 to 1.8, as steps.
 
 A step of ATIF is one turn: a message with its reasoning, tool calls and what they returned. It becomes one step here
 for each of these. Sub-agents, which version 1.7 embeds and earlier ones write into files of their own, follow the call
@@ -28,6 +28,8 @@ from benchmarks.providers.steps import (
 )
 
 PREFIX = "ATIF-v1."
+SHARED_SESSIONS = 7
+"""From this version on, agents of one run may have one session, so that a session names none of them."""
 SOURCES = {"system": "system", "user": "user", "agent": "assistant"}
 """Who said it in ATIF → the role of a message."""
 
@@ -45,7 +47,7 @@ def trajectory_steps(given: Trajectory, others: Mapping[str, Trajectory] | None 
     """
     if not str(given.get("schema_version", "")).startswith(PREFIX):
         raise StepProblem(
-            f"schema_version: {shown(given.get('schema_version'), 40)} cannot be read. Use ATIF-v1.0 to v1.7."
+            f"schema_version: {shown(given.get('schema_version'), 40)} cannot be read. Use ATIF-v1.0 to v1.8."
         )
     for part in parts_of(given, others or {}):
         yield from _steps(part, dict(others or {}), 0, frozenset())
@@ -85,7 +87,7 @@ def _steps(given: Trajectory, others: dict[str, Trajectory], depth: int, seen: f
             yield from _of_turn(step, agent, told)
         except StepProblem as problem:
             raise StepProblem(f"steps[{number - 1}]: {problem}") from None
-        for child in _children(step, known):
+        for child in _children(step, known, by_session=_minor_version(given) < SHARED_SESSIONS):
             if id(child) in seen | started or depth >= MAX_DEPTH:
                 continue
             started.add(id(child))
@@ -104,7 +106,10 @@ def _of_turn(step: Trajectory, agent: Mapping[str, Any], told: Mapping[str, Any]
     text = plain_text(step.get("message"))
     if source == "agent":
         model = step.get("model_name") or agent.get("model_name") or ""
-        if metrics is not None or text:
+        if step.get("llm_call_count") == 0:
+            if text:
+                yield step_of({"kind": MESSAGE, "name": "assistant", "text": text, **common})
+        elif metrics is not None or text:
             counts = {"tokens_in": "prompt_tokens", "tokens_out": "completion_tokens"}
             tokens = {name: metrics.get(key) for name, key in counts.items()} if metrics else {}
             yield step_of({"kind": MODEL_CALL, "name": model, "text": text, **tokens, **common})
@@ -136,11 +141,18 @@ def _calls(step: Trajectory, common: Mapping[str, Any]) -> Iterator[Step]:
             yield step_of({"kind": MESSAGE, "name": "environment", "text": text, **common})
 
 
-def _children(step: Trajectory, known: Mapping[str, Trajectory]) -> Iterator[Trajectory]:
+def _minor_version(given: Trajectory) -> int:
+    text = str(given.get("schema_version", "")).removeprefix(PREFIX)
+    return int(text) if text.isdecimal() and len(text) < 9 else 0
+
+
+def _children(step: Trajectory, known: Mapping[str, Trajectory], *, by_session: bool) -> Iterator[Trajectory]:
     for result in _observed(step):
         references = result.get("subagent_trajectory_ref") or ()
         for each in [references] if isinstance(references, Mapping) else _objects(references, "references"):
-            names = [str(each.get(key)) for key in ("trajectory_id", "trajectory_path", "session_id") if each.get(key)]
+            names = [str(each.get(key)) for key in ("trajectory_id", "trajectory_path") if each.get(key)]
+            if each.get("session_id") and (by_session or not names):
+                names.append(str(each["session_id"]))
             names += [file_name(name) for name in names]
             found = next((known[name] for name in names if name in known), None)
             if found is not None:

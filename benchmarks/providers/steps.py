@@ -194,13 +194,22 @@ def _told(value: Any) -> str:
 
 
 def plain_text(content: Any) -> str:
-    """The text of a message's content: a text, or a list of parts, of which others than text give their type."""
+    """The text of a message's content: a text, or a list of parts, of which others than text give type and file."""
     if isinstance(content, str):
         return storable(content, [])
     if not isinstance(content, Sequence):
         return ""
     parts = [part if isinstance(part, Mapping) else {"text": str(part)} for part in content]
-    return storable("\n".join(str(part.get("text") or f"[{part.get('type') or 'part'}]") for part in parts), [])
+    return storable("\n".join(str(part.get("text") or _media(part)) for part in parts), [])
+
+
+def _media(part: Mapping[str, Any]) -> str:
+    """``[audio calls/7.wav, 12.5 s]``."""
+    source = part.get("source")
+    path, seconds = (source.get("path"), source.get("duration_sec")) if isinstance(source, Mapping) else (None, None)
+    file = f" {path}" if isinstance(path, str) else ""
+    length = f", {seconds:g} s" if file and isinstance(seconds, int | float) else ""
+    return f"[{part.get('type') or 'part'}{file}{length}]"
 
 
 def parsed(text: Any) -> Any:

@@ -22,7 +22,7 @@ from benchmarks.metrics.worlds import Change, state_after
 from benchmarks.models import Result, StoredStep, Task
 from benchmarks.models.steps import steps_of_messages
 from benchmarks.providers.base import ToolCall
-from benchmarks.providers.steps import TOOL_CALL
+from benchmarks.providers.steps import MODEL_CALL, TOOL_CALL
 
 PAGE_SIZE = 100
 SEARCH_WINDOW = 20_000
@@ -100,7 +100,8 @@ class Steps:
                 total=Count("pk"),
                 calls=Count("pk", filter=Q(kind=TOOL_CALL)),
                 failed=Count("pk", filter=Q(failed=True)),
-                agents=Count("agent", distinct=True, filter=~Q(agent="")),
+                # The first agent of a trajectory has no name, nor has what happened before an agent began.
+                agents=Count("agent", distinct=True, filter=Q(kind__in=(TOOL_CALL, MODEL_CALL))),
             )
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -244,7 +244,7 @@ def _import_run(source: ImportedRun, request: ImportRequest) -> Imported:
 
 
 def _digest_of(source: ImportedRun) -> str:
-    """SHA-256 of the results with their steps: the same for every format in which the tool writes them."""
+    """SHA-256 of the results: the same for every format in which the tool writes them."""
 
     # Not every format says which scorers measure.
     def plain(names: Iterable[str]) -> list[str]:
@@ -255,28 +255,52 @@ def _digest_of(source: ImportedRun) -> str:
             *(result.task_id, result.repeat, result.answer, result.error, result.cancelled),
             *(result.duration_ms, result.tokens_in, result.tokens_out),
             sorted([*plain([name]), score.status, score.value] for name, score in result.scores.items()),
-            *([] if result.steps is None else [_digest_of_steps(result.steps())]),
         ]
         for result in source.results
     ]
     return hashlib.sha256(json.dumps([source.part, plain(source.metrics), sorted(rows, key=repr)]).encode()).hexdigest()
 
 
-def _digest_of_steps(steps: Iterable[Step]) -> str:
-    hashed = hashlib.sha256()
-    for step in steps:
-        hashed.update(repr(step).encode())
-    return hashed.hexdigest()
+class _StepsDigest:
+    """SHA-256 of the steps of results, of which there may be more than fit into memory: of each while they are read."""
+
+    def __init__(self) -> None:
+        self._of_results: list[tuple[str, int, str]] = []
+
+    def passing(self, result: ImportedResult) -> Iterator[Step]:
+        """The steps of a result; they count once the last one is read."""
+        hashed = hashlib.sha256()
+        for step in result.steps() if result.steps is not None else ():
+            hashed.update(repr(step).encode())
+            yield step
+        self._of_results.append((result.task_id, result.repeat, hashed.hexdigest()))
+
+    def digest(self) -> str:
+        """Empty without steps."""
+        return hashlib.sha256(json.dumps(sorted(self._of_results)).encode()).hexdigest() if self._of_results else ""
+
+    @classmethod
+    def of(cls, source: ImportedRun) -> str:
+        read = cls()
+        for result in source.results:
+            if result.steps is not None:
+                deque(read.passing(result), maxlen=0)
+        return read.digest()
 
 
 def _in_other_format(source: ImportedRun, digest: str) -> Run | None:
-    """The run that was imported from another file of the same evaluation: one with the same results that names no other
-    model and no other evaluation."""
+    """The run that was imported from another file of the same evaluation: one with the same results and steps that
+    names no other model and no other evaluation. Of runs of earlier releases, the steps are not compared."""
+    of_steps = ""
     same = Run.objects.filter(import_format=source.format, environment__results_sha256=digest)
     for run in same.order_by("pk"):
         is_model = run.model == source.model or UNNAMED in (run.model, source.model)
         evaluations = {run.environment.get("evaluation"), source.evaluation} - {None, ""}
-        if is_model and len(evaluations) < 2:
+        if not is_model or len(evaluations) > 1:
+            continue
+        stored = run.environment.get("steps_sha256", "")
+        of_steps = of_steps or (_StepsDigest.of(source) if stored else "")
+        if len({stored, of_steps} - {""}) < 2:
             return run
     return None
 
@@ -291,10 +315,12 @@ def store_run(
     if len(source.model) > MAX_MODEL_NAME:
         raise NotPossible(f"The model's name has {len(source.model)} characters; the limit is {MAX_MODEL_NAME}.")
     # The unique key refuses the row if another process imports the same file now.
-    run, is_new = Run.objects.get_or_create(import_key=key, defaults=_run_fields(source, version, request))
+    run, is_new = Run.objects.get_or_create(import_key=key, defaults=_run_fields(source, version, tasks, request))
     if not is_new:
         return Imported(run, is_new=False)
-    run.errors = _store_results(run, source.results, tasks, request.ours)
+    read = _StepsDigest()
+    run.errors = _store_results(run, source.results, tasks, request.ours, read)
+    run.environment |= {"steps_sha256": of_steps} if (of_steps := read.digest()) else {}
     run.status = RunStatus.COMPLETED_WITH_ERRORS if run.errors or source.shortfall else RunStatus.COMPLETED
     run.summary, run.breakdown = summarize(run)
     run.summarized_at = timezone.now()
@@ -374,6 +400,8 @@ def _matched_tasks(source: ImportedRun, slug: str) -> tuple[DatasetVersion, dict
             f"{len(unmatched)} of {len(source.tasks)} tasks do not match any task in {slug}, for example, "
             f"{unmatched[0]}. Import them as a separate dataset; runs are still compared on shared tasks."
         )
+    if len(source.tasks) == 1:  # a trajectory; its run is one on only this task
+        return version, tasks
     if len({task.pk for task in tasks.values()}) != len(source.tasks) or len(source.tasks) != version.task_count:
         raise NotPossible(
             f"The file has {len(source.tasks)} tasks and {slug} has {version.task_count}, so the run would not be "
@@ -387,7 +415,9 @@ def spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-def _run_fields(source: ImportedRun, version: DatasetVersion, request: ImportRequest) -> dict[str, object]:
+def _run_fields(
+    source: ImportedRun, version: DatasetVersion, tasks: Mapping[str, Task], request: ImportRequest
+) -> dict[str, object]:
     facts = {name: text for name, text in source.facts.items() if text}
     besides = {name: spent for name, spent in source.besides.items() if name != TESTED}
     judges = sorted({*besides, *(name for result in source.results for name in result.judging)})
@@ -402,6 +432,7 @@ def _run_fields(source: ImportedRun, version: DatasetVersion, request: ImportReq
         parameters=dict(source.parameters),
         reported=dict(source.reported),
         tags=list(source.tags),
+        only_task=next(iter(tasks.values())).task_id if len(tasks) == 1 < version.task_count else "",
         repeats=max(result.repeat for result in source.results),
         status=RunStatus.RUNNING,
         is_prepared=True,
@@ -441,9 +472,13 @@ def _total(numbers: Iterable[Any]) -> Any:
 
 
 def _store_results(
-    run: Run, results: Sequence[ImportedResult], tasks: Mapping[str, Task], ours: Sequence[DeterministicMetric]
+    run: Run,
+    results: Sequence[ImportedResult],
+    tasks: Mapping[str, Task],
+    ours: Sequence[DeterministicMetric],
+    read: _StepsDigest,
 ) -> int:
-    """Store the results, and return how many of them ended with an error."""
+    """Store the results with their steps, which pass ``read``, and return how many of them ended with an error."""
     prompts = PromptBuilder(run)
     metrics = [metric for name in run.metrics if (metric := metric_named(name)) is not None]
     errors = 0
@@ -480,7 +515,7 @@ def _store_results(
         Transcript.objects.bulk_create(transcripts)
         upsert_scores(run.pk, zip((row.pk for row in rows), scores, strict=True))
         keys = zip(rows, results[begin : begin + BATCH], strict=True)
-        write_steps((row.pk, result.steps()) for row, result in keys if result.steps is not None)
+        write_steps((row.pk, read.passing(result)) for row, result in keys if result.steps is not None)
     return errors
 
 

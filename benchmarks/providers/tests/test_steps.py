@@ -155,6 +155,38 @@ def test_a_sub_agent_follows_the_turn_that_started_it_one_level_deeper(key: str)
     assert told == [("Help me.", "", 0), ("Found.", "helper", 1), ("Done.", "", 0)]
 
 
+def test_a_session_names_no_sub_agent_of_newer_trajectories_in_which_siblings_share_it() -> None:
+    sibling = {**trajectory(turn(1, "agent", "Found.")), "trajectory_id": "a", "session_id": "shared"}
+    reference = {"session_id": "shared", "trajectory_path": "elsewhere.json"}
+    asks = turn(1, "agent", "Help me.", **observed({"subagent_trajectory_ref": [reference]}))
+    given = trajectory(asks, subagent_trajectories=[sibling])
+    assert [step.text for step in trajectory_steps(given)] == ["Help me."]
+    older = {**given, "schema_version": "ATIF-v1.6"}
+    assert [step.text for step in trajectory_steps(older)] == ["Help me.", "Found."]
+
+
+def test_sound_and_pictures_are_named_with_their_file() -> None:
+    heard = [
+        {"type": "text", "text": "What does he say?"},
+        {"type": "audio", "source": {"media_type": "audio/wav", "path": "calls/7.wav", "duration_sec": 12.5}},
+        {"type": "image", "source": {"media_type": "image/png", "path": "https://example.org/a.png"}},
+        {"type": "audio"},
+    ]
+    (step,) = trajectory_steps({**trajectory(turn(1, "user", heard)), "schema_version": "ATIF-v1.8"})
+    assert step.text.splitlines() == [
+        "What does he say?",
+        "[audio calls/7.wav, 12.5 s]",
+        "[image https://example.org/a.png]",
+        "[audio]",
+    ]
+
+
+def test_what_an_agent_says_without_a_model_is_no_request_to_one() -> None:
+    given = trajectory(turn(1, "agent", "Passed on.", llm_call_count=0), turn(2, "agent", "Done.", llm_call_count=1))
+    told = [(step.kind, step.name, step.text) for step in trajectory_steps(given)]
+    assert told == [("message", "assistant", "Passed on."), ("model_call", "acme/large", "Done.")]
+
+
 def test_a_trajectory_that_contains_itself_ends() -> None:
     again = turn(1, "agent", "Again.", **observed({"subagent_trajectory_ref": [{"trajectory_id": "a"}]}))
     child = {**trajectory(again), "trajectory_id": "a"}
@@ -190,7 +222,7 @@ def test_a_system_may_give_a_trajectory_as_its_steps() -> None:
     assert steps_given({"schema_version": "ATIF-v9"}, notes) == ()
     assert notes == [
         "“steps” is a trajectory that cannot be read and was left out: schema_version: 'ATIF-v9' cannot be read. "
-        "Use ATIF-v1.0 to v1.7."
+        "Use ATIF-v1.0 to v1.8."
     ]
 
 

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tracemalloc
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.core.management import call_command
 from django.test import Client
 
 from benchmarks.engine.execution import model_clients
+from benchmarks.imports import inspect_log as inspect_log_file
+from benchmarks.imports.inspect_steps import steps_of_events
 from benchmarks.imports.reading import zipfile
 from benchmarks.imports.tests.logs import inspect_log, inspect_sample, write_long_log
 from benchmarks.models import Result, Run, StoredStep
 from benchmarks.providers.steps import Step
+from benchmarks.queries.steps import Steps, calls_beside
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.imports import import_runs
 from benchmarks.services.operations.retention import prune_texts
@@ -81,6 +87,33 @@ def test_a_log_of_inspect_keeps_what_each_of_its_agents_did() -> None:
     assert [step.tokens_in for step in steps if step.kind == "model_call"] == [30] * 5
 
 
+def test_every_event_of_three_agents_is_a_step_of_its_agent_and_no_change_is_told_twice() -> None:
+    with zipfile.ZipFile(LOGS / "inspect_delegated.eval") as log:
+        samples = {name: json.loads(log.read(f"samples/{name}_epoch_1.json")) for name in ("cancel", "lost")}
+    (imported,) = import_runs(LOGS / "inspect_delegated.eval")
+    for name, sample in samples.items():
+        result = imported.run.results.get(task__task_id=name)
+        steps = [stored.step for stored in StoredStep.objects.filter(result=result).order_by("position")]
+        written, read = Counter(event["event"] for event in sample["events"]), Counter(step.kind for step in steps)
+        assert (read["tool_call"], read["model_call"]) == (written["tool"], written["model"]) == (8, 8)
+        assert read["score"] == written["score"] == len(sample["scores"])
+        assert read["error"] == written["error"] == (name == "lost")
+        agents = [
+            event["name"]
+            for event in sample["events"]
+            if (event["event"], event.get("type")) == ("span_begin", "agent")
+        ]
+        assert [*dict.fromkeys(step.agent for step in steps if step.agent)] == agents == ["desk", "clerk", "auditor"]
+        assert {step.agent: step.depth for step in steps if step.agent} == {"desk": 0, "clerk": 1, "auditor": 2}
+        states = [(step.name, step.agent, step.text or step.result) for step in steps if step.kind == "state"]
+        stored = ("store", "clerk", [{"op": "add", "path": "/canceled", "value": [1042]}])
+        assert states[:1] == [stored], "each span around the call reports its change again"
+        assert [each[0] for each in states] == ["store", "compaction"]
+        assert re.fullmatch(r"trim: \d+ to \d+ tokens", states[1][2])
+    scores = imported.run.scores.filter(metric=imported.run.metrics[0]).values_list("result__task__task_id", "value")
+    assert list(scores) == [("cancel", 1.0)]
+
+
 def test_both_formats_of_a_log_have_the_same_steps(tmp_path: Path) -> None:
     """The text that Inspect stores apart is put in, and what cannot be read is no step."""
     events = [
@@ -127,6 +160,31 @@ def test_a_trajectory_is_imported_as_a_run_with_its_task_and_answer(tmp_path: Pa
     assert [call["name"] for call in result.transcript.tool_calls] == ["find_order"]
     assert [step.kind for step in steps_of(run)] == ["message", "model_call", "tool_call", "model_call"]
     assert imported.unused == []
+
+
+def test_a_trajectory_matches_the_task_of_an_inspect_log_and_its_calls_stand_beside_those_of_the_log() -> None:
+    """An agent that looks up the wrong order first beside one that does not, each with two levels of sub-agents."""
+    (log,) = import_runs(LOGS / "inspect_delegated.eval")
+    (trajectory,) = import_runs(LOGS / "atif_delegated.json", dataset=log.run.dataset.slug)
+    assert trajectory.unused == []
+    ours, theirs = trajectory.run.results.get(), log.run.results.get(task__task_id="cancel")
+    assert ours.task == theirs.task
+    assert (trajectory.run.only_task, log.run.only_task) == ("cancel", "")
+    assert ours.transcript.actual_output == "Order 1042 is canceled."
+    pairs = [
+        tuple(call and (call.name, call.agent, call.depth) for call in pair)
+        for pair in calls_beside(Steps(ours), Steps(theirs))
+    ]
+    assert pairs == [
+        (("transfer_to_clerk", "", 0), ("transfer_to_clerk", "desk", 0)),
+        (("auditor", "clerk", 1), ("auditor", "clerk", 1)),
+        (None, ("find_order", "auditor", 2)),
+        (("find_order", "auditor", 2), ("find_order", "auditor", 2)),
+        (("submit", "auditor", 2), ("submit", "auditor", 2)),
+        (("cancel_order", "clerk", 1), ("cancel_order", "clerk", 1)),
+        (("submit", "clerk", 1), ("submit", "clerk", 1)),
+        (("notify", "", 0), ("submit", "desk", 0)),
+    ]
 
 
 def test_sub_agents_in_files_of_their_own_are_part_of_the_run(tmp_path: Path) -> None:
@@ -177,7 +235,7 @@ def test_what_a_terminal_shows_after_calls_without_their_ids_is_the_result_of_th
         ({"steps": []}, "steps: no message of a user found, so there is no task"),
         ({"steps": [{"source": "robot"}]}, "steps[0]: source: 'robot' is none of system, user, agent."),
         ({"agent": {}}, "agent.name: expected a value, found nothing"),
-        ({"schema_version": "ATIF-v2.0"}, "schema_version: 'ATIF-v2.0' cannot be read. Use ATIF-v1.0 to v1.7."),
+        ({"schema_version": "ATIF-v2.0"}, "schema_version: 'ATIF-v2.0' cannot be read. Use ATIF-v1.0 to v1.8."),
     ],
 )
 def test_a_trajectory_that_cannot_be_read_is_refused_with_the_place(
@@ -203,6 +261,25 @@ def push(*results: dict[str, Any]) -> Run:
     pushed = open_push({"model": "acme/agent", "dataset_name": "Orders", "expected": len(results)})
     add_results(pushed.pk, {"results": list(results)})
     return close_push(pushed.pk, {})
+
+
+def test_a_log_is_known_in_its_other_format_and_its_steps_are_read_only_to_store_them(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    log = inspect_log(inspect_sample(events=[{"event": "tool", "function": "add", "arguments": {"a": 1}}]))
+    with zipfile.ZipFile(tmp_path / "log.eval", "w") as file:
+        file.writestr("samples/1_epoch_1.json", json.dumps(log["samples"][0]))
+        file.writestr("header.json", json.dumps({**log, "samples": None}))
+    steps = Mock(side_effect=steps_of_events)
+    monkeypatch.setattr(inspect_log_file, "steps_of_events", steps)
+    (imported,) = import_runs(write(tmp_path / "log.json", log), metrics=["exact_match"])
+    assert steps.call_count == 1
+    (again,) = import_runs(tmp_path / "log.eval")
+    assert (again.is_new, again.run) == (False, imported.run)
+    # As earlier releases stored it, which did not say its steps.
+    Run.objects.update(environment={**imported.run.environment, "steps_sha256": ""})
+    (again,) = import_runs(tmp_path / "log.eval")
+    assert (again.is_new, again.run) == (False, imported.run)
 
 
 def test_pushed_results_keep_their_steps_in_either_form() -> None:

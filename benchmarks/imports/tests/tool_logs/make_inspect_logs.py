@@ -11,18 +11,21 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
+import tiktoken
 import zipfile_zstd as zipfile
 from inspect_ai import Epochs, Task, eval
-from inspect_ai.agent import handoff, react
+from inspect_ai.agent import as_tool, handoff, react
 from inspect_ai.dataset import Sample
 from inspect_ai.log import read_eval_log, write_eval_log
 from inspect_ai.model import (
     ChatMessageAssistant,
     ChatMessageSystem,
     ChatMessageUser,
+    CompactionTrim,
     ContentImage,
     ContentText,
     ModelCost,
@@ -60,6 +63,7 @@ from inspect_ai.solver import (
     use_tools,
 )
 from inspect_ai.tool import ToolError, tool
+from inspect_ai.util import store
 
 HERE = Path(__file__).parent.resolve()
 PRICE = ModelCost(input=2.0, output=8.0, input_cache_write=0, input_cache_read=0)
@@ -212,6 +216,48 @@ def shop() -> Any:
     return react(name="shop", tools=[handoff(researcher)])
 
 
+@tool
+def cancel_order() -> Any:
+    async def execute(order_id: int) -> str:
+        """Cancel an order.
+
+        Args:
+            order_id: the number of the order
+        """
+        store().set("canceled", [*store().get("canceled", []), order_id])
+        return "Canceled. " + "The refund of 89.00 is on the card within three days. " * 30
+
+    return execute
+
+
+def help_desk() -> Any:
+    """An agent that hands the question to another one, who has a third one look up the order, cancels it and forgets
+    the beginning. Each has outputs for two samples."""
+    calls = [asked("find_order", order_id=7), asked("find_order", order_id=1042), asked("submit", answer="It is paid.")]
+    auditor = react(
+        name="auditor", description="Checks payments.", tools=[find_order()], model=scripted("small", *calls * 2)
+    )
+    calls = [asked("auditor", input="Is order 1042 paid?"), asked("cancel_order", order_id=1042)]
+    clerk = react(
+        name="clerk",
+        description="Changes orders.",
+        tools=[as_tool(auditor), cancel_order()],
+        model=scripted("medium", *[*calls, asked("submit", answer="Order 1042 is canceled.")] * 2),
+        compaction=CompactionTrim(threshold=460, preserve=0.3),
+    )
+    return react(name="desk", tools=[handoff(clerk)])
+
+
+@solver
+def breaks_at(sample: str) -> Any:
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        if state.sample_id == sample:
+            raise RuntimeError("Connection lost")
+        return state
+
+    return solve
+
+
 def tool_calls() -> Iterator[ModelOutput]:
     for a in (1, 2):
         asked = ModelOutput.for_tool_call("agent", "add", {"a": a, "b": 2})
@@ -260,6 +306,19 @@ def tasks() -> dict[str, tuple[Callable[[], Task], Callable[[], Any], dict[str, 
             ),
             lambda: scripted("m", asked("transfer_to_researcher"), asked("submit", answer="It is paid.")),
             {},
+        ),
+        "delegated": (
+            lambda: Task(
+                [
+                    Sample(id="cancel", input="Cancel order 1042.", target="canceled"),
+                    Sample(id="lost", input="Cancel order 1042 today.", target="canceled"),
+                ],
+                solver=[help_desk(), breaks_at("lost")],
+                scorer=includes(),
+                fail_on_error=False,
+            ),
+            lambda: scripted("m", *[asked("transfer_to_clerk"), asked("submit", answer="Order 1042 is canceled.")] * 2),
+            {"max_samples": 1},
         ),
         "targets": (lambda: Task(pair, scorer=includes()), lambda: scripted("m", "It is 3", "y"), {}),
         "turns": (lambda: Task(turns, scorer=match()), lambda: scripted("m", "Red", "Blue"), {"max_samples": 1}),
@@ -334,6 +393,8 @@ def without_paths(old: Path, new: Path) -> None:
 
 
 def main() -> None:
+    # Inspect would fetch its tokenizer; here, a token has four characters.
+    tiktoken.get_encoding = lambda name: SimpleNamespace(encode=lambda text, **options: list(text[::4]))
     wanted = sys.argv[1:] or list(tasks())
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # outside a repository, whose revision would be part of the logs
