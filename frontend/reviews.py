@@ -12,6 +12,7 @@ from benchmarks.presentation.labels import LABEL_FLAG, metric_title
 from benchmarks.presentation.numbers import MISSING, number, score
 from benchmarks.queries.preferences import candidates_of
 from benchmarks.queries.reviews import AnswerLabels, levels_of
+from frontend.steps import ReviewSteps
 from frontend.texts import Excerpt, excerpt
 
 FLAG_KEYS = {Flag.REFERENCE_DOUBTFUL: "d", Flag.TASK_UNCLEAR: "u", Flag.ANSWER_UNREADABLE: "x"}
@@ -77,14 +78,15 @@ class ReviewPair:
 
     texts: tuple[Excerpt, Excerpt]
     names: tuple[str, str]
+    steps: Sequence[ReviewSteps | None]
 
 
-def review_pair(item: ReviewItem) -> ReviewPair:
+def review_pair(item: ReviewItem, steps: Sequence[ReviewSteps | None]) -> ReviewPair:
     """The pair of an item whose result is one of a preference run."""
     known, run = item.result.task.known_answer or {}, item.result.run
     names = {each["run"]: each["name"] for each in candidates_of(run)}
     shown = ("", "") if item.queue.blind else (names[known["first"]], names[known["second"]])
-    return ReviewPair((excerpt(known["text"]), excerpt(known["other"])), shown)
+    return ReviewPair((excerpt(known["text"]), excerpt(known["other"])), shown, steps)
 
 
 def label_row(

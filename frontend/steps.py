@@ -46,8 +46,10 @@ class StepRow:
 
 @dataclass(frozen=True, slots=True)
 class ReviewSteps:
-    """A page of an answer's steps as a reviewer may see them; ``following`` is where the next one begins."""
+    """A page of an answer's steps as a reviewer may see them; ``following`` is where the next one begins. Where two
+    answers are shown, ``side`` begins the names of its parameters and anchors."""
 
+    side: str
     total: int
     first: int
     rows: list[StepRow]
@@ -58,7 +60,7 @@ def step_rows(steps: Iterable[StoredStep], whole: Callable[[StoredStep], str]) -
     return [_row(step, whole(step) if step.is_cut else "") for step in steps]
 
 
-def review_steps(found: Steps, blind: bool, first: int, opened: int | None) -> ReviewSteps | None:
+def review_steps(found: Steps, blind: bool, first: int, opened: int | None, side: str = "") -> ReviewSteps | None:
     """The page of steps that begins at ``first``, the step ``opened`` with all its texts; ``None`` without any step.
 
     Blind, nothing names the model: neither who did a step, nor its time and tokens, nor scores.
@@ -69,14 +71,14 @@ def review_steps(found: Steps, blind: bool, first: int, opened: int | None) -> R
     rows = [
         _row(
             step,
-            f"?from={first}&step={step.position}#step-{step.position}" if step.is_cut else "",
+            f"?{side}from={first}&{side}step={step.position}#{side}step-{step.position}" if step.is_cut else "",
             _opened(found.step(step.position), blind) if step.position == opened else None,
             blind,
         )
         for step in page.rows
         if not (blind and step.kind == SCORE)
     ]
-    return ReviewSteps(total, first, rows, page.following)
+    return ReviewSteps(side, total, first, rows, page.following)
 
 
 def _opened(step: StoredStep, blind: bool) -> Excerpt:

@@ -15,7 +15,7 @@ from benchmarks.metrics.base import VERDICTS, Level
 from benchmarks.metrics.preference import Preference
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.metrics.rubrics import LEVELS
-from benchmarks.models import Label, Result, ReviewItem, ReviewQueue, Run, Score
+from benchmarks.models import Label, Result, ReviewItem, ReviewQueue, Run, Score, Task
 from benchmarks.models.reviews import CLAIMED, LABELED, SKIPPED, results_of_answer, rubric_of_label, scorings_of
 from benchmarks.statistics.intervals import Interval, mean_interval
 
@@ -233,6 +233,15 @@ def claimed_item(queue: ReviewQueue, reviewer: str) -> ReviewItem | None:
         return None
     related = ("result__run__dataset", "result__task__version", "result__transcript")
     return ReviewItem.objects.select_related(*related).get(pk=claimed.pk)
+
+
+def answers_of_pair(task: Task) -> list[Result | None]:
+    """The results whose answers a pair shows, the left one first; ``None`` for one that was deleted."""
+    known = task.known_answer or {}
+    runs = [known["first"], known["second"]]
+    related = Result.objects.select_related("run", "transcript")
+    shown = {each.run_id: each for each in related.filter(run__in=runs, task__task_id=known.get("task"), repeat=1)}
+    return [shown.get(run) for run in runs]
 
 
 def own_label(result: Result, metric: str, reviewer: str) -> Label | None:

@@ -267,6 +267,40 @@ def test_who_labels_can_open_the_steps_and_blind_sees_no_model_in_them(client: C
         assert (secret in shown) != blind, secret
 
 
+@pytest.mark.parametrize("blind", [True, False])
+def test_who_chooses_between_two_answers_sees_the_steps_of_both(client: Client, blind: bool) -> None:
+    dataset = make_dataset(1)
+    runs = [make_scored_run(dataset, (1.0,), model=f"acme/{name}") for name in ("large", "small")]
+    for run, tool in zip(runs, ("find_order", "guess"), strict=True):
+        result = run.results.select_related("transcript").get()
+        result.transcript.actual_output = f"By {tool}."
+        result.transcript.save()
+        waits = [Step(kind="tool_call", name=f"{tool}_{number}", result=tool * 100) for number in range(110)]
+        write_steps([(result.pk, [Step(kind="model_call", name="acme-2026", text=f"I {tool}."), *waits])])
+    queue = create_review(
+        {"name": "Pairs", "metric": "preference", "runs": [run.pk for run in runs], "size": 1, "blind": blind}
+    )
+    html = labeling(client, queue, do="start")
+    left, right = re.findall(r'<section aria-labelledby="(?:first|second)-title".*?</section>', html, re.DOTALL)
+    tools = ("find_order", "guess") if "By find_order." in left else ("guess", "find_order")
+    for shown, tool, other, side in ((left, *tools, "left"), (right, *tools[::-1], "right")):
+        assert "Steps (111)" in shown
+        assert f"I {tool}." in shown
+        assert f"{tool}_98" in shown
+        assert f"{tool}_99" not in shown
+        assert f"{other}_1" not in shown
+        assert f'href="?{side}_from=101#{side}_steps"' in shown
+        assert shown.count(f'id="{side}_step-2"') == 1
+        following = client.get(f"/reviews/{queue.pk}/label/?{side}_from=101").content.decode()
+        assert f"{tool}_109" in following
+        whole = client.get(f"/reviews/{queue.pk}/label/?{side}_from=1&{side}_step=2").content.decode()
+        assert tool * 100 in whole
+    for secret in ("acme-2026", "acme/large", "acme/small"):
+        assert (secret in html) != blind, secret
+    runs[0].delete()
+    assert client.get(f"/reviews/{queue.pk}/label/").status_code == 200
+
+
 def test_who_labels_can_say_which_step_is_the_first_wrong_one(client: Client) -> None:
     run = make_scored_run(values=[0.0, 0.0])
     first, second = run.results.order_by("position")

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from benchmarks.dataset_format.messages import images_of
 from benchmarks.forms.reviews import ImportLabelsForm, ReviewForm
 from benchmarks.metrics.registered_metrics import metric_named
-from benchmarks.models import Label, ReviewItem, ReviewQueue
+from benchmarks.models import Label, Result, ReviewItem, ReviewQueue
 from benchmarks.models.reviews import rubric_of_label
 from benchmarks.presentation.labels import LABEL_FLAG, SAMPLING, STRATUM, metric_title
 from benchmarks.presentation.numbers import plural
@@ -35,7 +35,7 @@ from benchmarks.services.reviews.files import CONTENT_TYPES, export_labels
 from frontend import params
 from frontend.preferences import preferences_beside
 from frontend.reviews import label_form, label_row, review_pair
-from frontend.steps import review_steps
+from frontend.steps import ReviewSteps, review_steps
 from frontend.texts import excerpt, passages_of
 from frontend.views.result_labels import refused_label, require_label, submitted_label
 from frontend.views.shared import or_404, require_launch, unconfirmed
@@ -223,25 +223,18 @@ def _label_page(
     result, reviewer = item.result, reviewer_name(request.user)
     task, transcript, metric = result.task, result.transcript, metric_named(queue.metric)
     rubric = rubric_of_label(queue.metric, result)
-    steps = Steps(result) if transcript.tool_calls or has_steps(result) else None
+    steps = _steps_of(result)
     counts = reads.review_counts(queue)
     context = {
         "queue": queue,
         "item": item,
         "task": task,
-        "pair": review_pair(item) if queue.is_of_pairs else None,
+        "pair": review_pair(item, _steps_of_pair(request, item)) if queue.is_of_pairs else None,
         "metric": metric_title(queue.metric),
         "description": metric.description if metric else "",
         "criteria": rubric.criteria if rubric else (),
         "answer": excerpt(transcript.actual_output),
-        "steps": review_steps(
-            steps,
-            queue.blind,
-            params.whole_number(request.GET, "from") or 1,
-            params.whole_number(request.GET, "step"),
-        )
-        if steps
-        else None,
+        "steps": _shown_steps(request, steps, queue.blind),
         "passages": passages_of(task.context, transcript.retrieved),
         "images": images_of(task.messages),
         "canvas": canvas_of_task(task),
@@ -259,6 +252,27 @@ def _label_page(
     }
     template = "choose" if queue.is_of_pairs else "label"
     return render(request, f"frontend/reviews/{template}.html", context, status=status)
+
+
+def _steps_of(result: Result) -> Steps | None:
+    """Those of an agent; ``None`` for a plain answer."""
+    transcript = getattr(result, "transcript", None)
+    return Steps(result) if (transcript and transcript.tool_calls) or has_steps(result) else None
+
+
+def _steps_of_pair(request: HttpRequest, item: ReviewItem) -> list[ReviewSteps | None]:
+    answers = reads.answers_of_pair(item.result.task)
+    return [
+        _shown_steps(request, _steps_of(answer) if answer else None, item.queue.blind, side)
+        for answer, side in zip(answers, ("left_", "right_"), strict=True)
+    ]
+
+
+def _shown_steps(request: HttpRequest, steps: Steps | None, blind: bool, side: str = "") -> ReviewSteps | None:
+    if steps is None:
+        return None
+    first = params.whole_number(request.GET, f"{side}from") or 1
+    return review_steps(steps, blind, first, params.whole_number(request.GET, f"{side}step"), side)
 
 
 def _queue(pk: int) -> ReviewQueue:
