@@ -96,10 +96,12 @@ def test_a_dry_run_lists_migrations_with_their_time_and_changes_nothing(monkeypa
     MigrationRecorder.Migration.objects.filter(name=last).delete()
     monkeypatch.setattr(migrate, "schema_problem", lambda: "")
     monkeypatch.setattr(upgrades, "SECONDS", {last: (3.0, 3.0)})
+    monkeypatch.setattr(upgrades, "AROUND_SECONDS", (8.0, 8.0))
     monkeypatch.setattr(upgrades, "stored_results", lambda connection: upgrades.MEASURED_RESULTS // 2)
     out = StringIO()
     call_command("migrate", "--dry-run", stdout=out)
     assert re.search(rf"benchmarks\.{last} +1\.5 s\n", out.getvalue())
+    assert "Expected in total: 5.5 s, of which 4.0 s before and after them. " in out.getvalue()
     assert "Nothing was changed" in out.getvalue()
     assert not MigrationRecorder.Migration.objects.filter(name=last).exists()
 

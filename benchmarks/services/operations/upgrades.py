@@ -20,29 +20,33 @@ NO_WAY_BACK = (
     "version, restore a backup that it has written into an empty database."
 )
 SECONDS = {
-    "0002_scorers_that_said_nothing": (0.05, 0.04),
-    "0003_headline": (0.89, 0.73),
-    "0004_how_runs_ask": (1.08, 1.33),
-    "0005_results_add_up": (0.83, 1.05),
-    "0006_results_add_up_constraint": (0.2, 0.22),
-    "0007_seed_per_repeat": (0.63, 0.41),
-    "0008_task_fields_without_columns": (0.3, 0.1),
-    "0009_run_kind": (0.43, 0.44),
-    "0010_model_price": (0.67, 0.29),
-    "0011_addresses_and_fingerprints": (0.27, 0.45),
-    "0012_share_links": (0.79, 1.67),
-    "0013_saved_views": (0.1, 0.48),
-    "0014_retrieved": (0.01, 0.06),
-    "0015_links_to_overall_leaderboards": (0.09, 0.09),
-    "0016_internal_error": (0.01, 0.09),
-    "0017_reported_numbers": (0.12, 0.12),
-    "0018_reference_run": (0.07, 0.12),
-    "0019_gate_series": (0.9, 0.58),
-    "0020_steps": (0.2, 0.14),
-    "0021_entered_systems": (0.95, 0.15),
-    "0022_clusters": (0.19, 0.19),
+    "0002_scorers_that_said_nothing": (0.01, 0.01),
+    "0003_headline": (0.12, 0.24),
+    "0004_how_runs_ask": (0.32, 0.4),
+    "0005_results_add_up": (0.17, 0.34),
+    "0006_results_add_up_constraint": (0.05, 0.04),
+    "0007_seed_per_repeat": (0.08, 0.09),
+    "0008_task_fields_without_columns": (0.05, 0.02),
+    "0009_run_kind": (0.06, 0.08),
+    "0010_model_price": (0.03, 0.06),
+    "0011_addresses_and_fingerprints": (0.07, 0.13),
+    "0012_share_links": (0.32, 0.18),
+    "0013_saved_views": (0.03, 0.29),
+    "0014_retrieved": (0.02, 0.02),
+    "0015_links_to_overall_leaderboards": (0.02, 0.06),
+    "0016_internal_error": (0.02, 0.05),
+    "0017_reported_numbers": (0.07, 0.06),
+    "0018_reference_run": (0.06, 0.04),
+    "0019_gate_series": (0.19, 0.23),
+    "0020_steps": (0.06, 0.1),
+    "0021_entered_systems": (0.05, 0.07),
+    "0022_clusters": (0.04, 0.06),
+    "0023_reservations": (0.03, 0.03),
+    "0024_first_wrong_steps": (0.05, 0.04),
 }
 """How long a migration took SQLite and PostgreSQL with that many results: ``make bench-migrations`` measures it."""
+AROUND_SECONDS = (7.9, 0.6)
+"""Likewise of the command besides its migrations: SQLite's check of references between rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +57,29 @@ class Planned:
     seconds: float | None
 
 
-def planned_migrations() -> tuple[int, list[Planned]]:
-    """The number of results, and the migrations that are not applied, in order. Raises ``DatabaseError``."""
+def planned_migrations() -> tuple[int, list[Planned], float]:
+    """The number of results, the migrations that are not applied, in order, and the seconds that are expected besides.
+
+    Raises ``DatabaseError``.
+    """
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     n_results = stored_results(connection)
     column = ("sqlite", "postgresql").index(connection.vendor)
-    return n_results, [
+    share = n_results / MEASURED_RESULTS
+    planned = [
         Planned(
             f"{migration.app_label}.{migration.name}",
-            measured[column] * n_results / MEASURED_RESULTS
+            measured[column] * share
             if migration.app_label == "benchmarks" and (measured := SECONDS.get(migration.name))
             else None,
         )
         for migration, _ in plan
     ]
+    return n_results, planned, AROUND_SECONDS[column] * share
 
 
-def in_words(n_results: int, planned: list[Planned]) -> str:
+def in_words(n_results: int, planned: list[Planned], around: float) -> str:
     """The plan as lines of text."""
     if not planned:
         return "All migrations are applied."
@@ -84,7 +93,8 @@ def in_words(n_results: int, planned: list[Planned]) -> str:
         unmeasured = len(planned) - len(known)
         besides = f", besides {plural(unmeasured, 'migration')} that nobody measured" if unmeasured else ""
         lines.append(
-            f"Expected in total: {_seconds(sum(known))}{besides}. "
+            f"Expected in total: {_seconds(sum(known) + around)}, of which {_seconds(around)} before and after "
+            f"them{besides}. "
             f"Measured with {number(MEASURED_RESULTS)} results on two cores."
         )
     return "\n".join([*lines, "Nothing was changed. Back up the database before you apply them."])
