@@ -92,7 +92,12 @@ def _opened(step: StoredStep, blind: bool) -> Excerpt:
 
 
 def _row(step: StoredStep, whole: str, opened: Excerpt | None = None, blind: bool = False) -> StepRow:
-    named = {"tool_call": step.name, "score": step.name, "message": step.name.capitalize()}
+    named = {
+        "tool_call": step.name,
+        "score": step.name,
+        "message": step.name.capitalize(),
+        "state": step.name.capitalize(),
+    }
     returns = "" if blind and step.kind == MODEL_CALL and step.failed else step.returns
     title = named.get(step.kind) or KIND_LABELS[step.kind]
     return StepRow(step, title, KIND_LABELS[step.kind], min(step.depth, DEEPEST), returns, whole, opened, blind)

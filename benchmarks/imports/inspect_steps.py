@@ -59,16 +59,16 @@ def _without_repeated_changes(steps: Iterable[Step]) -> Iterator[Step]:
     """The steps without changes of the state that were told already: every span around a change reports it again."""
     known: dict[tuple[str, str], int] = {}
     for step in steps:
-        if step.kind != STATE or not isinstance(step.result, list):
+        if step.kind != STATE or not isinstance(step.result, dict):
             yield step
             continue
-        new = []
-        for change in step.result:
-            key, value = (step.name, str(change.get("path"))), hash(json.dumps(change, sort_keys=True))
-            if known.get(key) != value:
-                new.append(change)
+        new = {}
+        for change, value in step.result.items():
+            key, hashed = (step.name, change.partition(" ")[2]), hash((change, json.dumps(value, sort_keys=True)))
+            if known.get(key) != hashed:
+                new[change] = value
             if len(known) < _MOST_REMEMBERED:
-                known[key] = value
+                known[key] = hashed
         if new:
             yield replace(step, result=new)
 
@@ -151,11 +151,11 @@ def _of_tool(event: Event) -> Given:
 
 def _of_state(event: Event) -> Given:
     changes = event.get("changes")
-    kept = [
-        {name: change.get(name) for name in ("op", "path", "value") if name in change}
+    kept = {
+        f"{change.get('op')} {change.get('path')}": change.get("value", "")
         for change in (changes if isinstance(changes, list) else ())
         if isinstance(change, dict) and not str(change.get("path", "")).startswith(_REPEATED)
-    ]
+    }
     if kept:
         yield {"kind": STATE, "name": _short(event.get("event")), "result": kept}
 

@@ -106,7 +106,7 @@ def test_every_event_of_three_agents_is_a_step_of_its_agent_and_no_change_is_tol
         assert [*dict.fromkeys(step.agent for step in steps if step.agent)] == agents == ["desk", "clerk", "auditor"]
         assert {step.agent: step.depth for step in steps if step.agent} == {"desk": 0, "clerk": 1, "auditor": 2}
         states = [(step.name, step.agent, step.text or step.result) for step in steps if step.kind == "state"]
-        stored = ("store", "clerk", [{"op": "add", "path": "/canceled", "value": [1042]}])
+        stored = ("store", "clerk", {"add /canceled": [1042]})
         assert states[:1] == [stored], "each span around the call reports its change again"
         assert [each[0] for each in states] == ["store", "compaction"]
         assert re.fullmatch(r"trim: \d+ to \d+ tokens", states[1][2])
