@@ -162,7 +162,7 @@ def _changed(field: forms.BoundField) -> str:
 class RescoringForm(RequestForm):
     """Other metrics, judge or references for the stored answers of a run."""
 
-    version = forms.ChoiceField(label="References", required=False, help_text="Version of the dataset")
+    version = forms.ChoiceField(label="Expected answers", required=False, help_text="Version of the dataset")
     rubric = forms.CharField(
         label="New rubric",
         required=False,

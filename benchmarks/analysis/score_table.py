@@ -50,7 +50,7 @@ FETCHED = 5_000
 LEFT_OUT = (Score.Status.NOT_APPLICABLE, Score.Status.DOUBTFUL)
 """Statuses of scores that no mean is expected to contain: the task's doing, never that of an answer."""
 IN_DOUBT = Exists(Score.objects.filter(result=OuterRef("pk"), value__isnull=True, status=Score.Status.DOUBTFUL))
-"""Of a result: whether a metric set it aside because of a doubtful reference."""
+"""Of a result: whether a metric set it aside because of a doubtful expected answer."""
 _PATHS: Mapping[Column, str] = {
     "result": "pk",
     "run": "run",

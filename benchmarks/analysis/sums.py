@@ -98,7 +98,7 @@ def scored_rows(run: Run, metric: str) -> tuple[QuerySet[Any], str]:
 
 
 def doubtful_results(run: Run) -> QuerySet[Result]:
-    """The results that have no score because of a doubtful reference."""
+    """The results that have no score because of a doubtful expected answer."""
     return run.results.filter(IN_DOUBT, value__isnull=True)
 
 

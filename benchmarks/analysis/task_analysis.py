@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FLAGS = {
-    "suspect": "Suspect reference",
+    "suspect": "Suspect expected answer",
     "negative": "Negative discrimination",
     "never": "Never solved",
     "saturated": "Saturated",
@@ -97,7 +97,7 @@ class TaskAnalysis:
     def findings(self) -> str:
         """How many tasks have each flag that the verdict does not name, and the number of effective tasks."""
         words = {
-            "suspect": "a suspect reference",
+            "suspect": "a suspect expected answer",
             "negative": "negative discrimination",
             "never": "no correct answer yet",
             "duplicate": "a duplicate before them",
@@ -139,8 +139,8 @@ class TaskAnalysis:
             return f"Discrimination requires {statistics.FEWEST_MODELS} models; there {_are(n)}."
         if n <= FEW_MODELS:
             return (
-                f"With up to {FEW_MODELS} models, about half of the wrong references are found, and up to half of the "
-                "suspect ones are right."
+                f"With up to {FEW_MODELS} models, about half of the wrong expected answers are found, and up to half "
+                "of the suspect ones are right."
             )
         return ""
 

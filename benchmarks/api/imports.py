@@ -143,7 +143,7 @@ class DatasetImportRequest(serializers.Serializer[Any]):
     description = serializers.CharField(required=False, help_text="For tables")
     limit = serializers.IntegerField(required=False, help_text="The first rows of a table, a sample of a preset")
     seed = serializers.IntegerField(required=False, help_text="Of the sample of a preset")
-    answer_after = serializers.CharField(required=False, help_text="Text in a table before the reference answer")
+    answer_after = serializers.CharField(required=False, help_text="Text in a table before the expected answer")
 
     column = serializers.ListField(
         child=serializers.CharField(),

@@ -15,9 +15,9 @@ class CountSerializer(serializers.Serializer[Any]):
 
 
 class DoubtfulSerializer(StrictRequest):
-    """Whether doubtful references count."""
+    """Whether doubtful expected answers count."""
 
-    include = serializers.BooleanField(help_text="Whether tasks with a doubtful reference count")
+    include = serializers.BooleanField(help_text="Whether tasks with a doubtful expected answer count")
 
 
 class BudgetSerializer(StrictRequest):

@@ -77,7 +77,7 @@ class DoubtfulTasksView(APIView):
 
     @extend_schema(request=DoubtfulTasksRequest, responses={200: MarkedSerializer, 409: NO_VERSION})
     def post(self, request: Request, slug: str) -> Response:
-        """Mark references as doubtful, so that their scores count in no number, or as sound again."""
+        """Mark expected answers as doubtful, so that their scores count in no number, or as sound again."""
         given = validated_by(DoubtfulTasksRequest(data=request.data))
         version = _version(slug, given["version"])
         count = mark_doubtful(version, given["tasks"], request.user, doubtful=given["doubtful"])

@@ -136,7 +136,7 @@ class RunViewSet(ResourceViewSet[Run]):
     @extend_schema(request=RescoringRequest, responses={201: RunSerializer, 409: NOT_NOW})
     @action(detail=True, methods=["post"])
     def rescore(self, request: Request, pk: str) -> Response:
-        """Score the stored answers again, as a run of its own: other metrics, judge, or version of the references."""
+        """Score the stored answers again, as a run of its own: other metrics, judge, or expected answers."""
         return created_run(request, start_rescoring(self.get_object(), request.data, request.user))
 
     @extend_schema(request=RescoringRequest, responses={200: PlanSerializer, 409: NOT_NOW})
@@ -164,7 +164,7 @@ class RunViewSet(ResourceViewSet[Run]):
     @extend_schema(request=serializers.DoubtfulSerializer, responses={200: RunSerializer, 409: NOT_NOW})
     @action(detail=True, methods=["post"], url_path="doubtful-references")
     def doubtful_references(self, request: Request, pk: str) -> Response:
-        """Count tasks whose reference the audit finds wrong or undetermined, or leave them out again."""
+        """Count tasks whose expected answer the audit finds wrong or undetermined, or leave them out again."""
         chosen = serializers.DoubtfulSerializer(data=request.data)
         chosen.is_valid(raise_exception=True)
         control.include_doubtful(self.get_object(), chosen.validated_data["include"], request.user)

@@ -139,7 +139,7 @@ class TaskForm(EditForm):
     messages = JsonField(rows=4, help_text=_help(TaskSpec, "messages"))
     turns = JsonField(rows=4, help_text=_help(TaskSpec, "turns"))
     user = JsonField(rows=4, help_text=_help(TaskSpec, "user"))
-    expected_output = TextField(rows=4, help_text="Reference answer. Leave empty if only tool calls are scored")
+    expected_output = TextField(rows=4, help_text="What is right. Leave empty if only tool calls are scored")
     split = TextField(optional=True, help_text=_help(TaskSpec, "split"))
     cluster = TextField(optional=True, help_text=_help(TaskSpec, "cluster"))
     tags = TextListField("tag", help_text=_help(TaskSpec, "tags"))

@@ -182,7 +182,7 @@ class TableForm(DatasetFileForm):
     slug = TextField(label="Identifier", help_text="Empty: the file name without its extension")
     name = TextField(help_text="Title of the dataset. Empty: the identifier")
     description = TextField(rows=3, help_text="What the tasks are and where they come from")
-    answer_after = TextField(help_text="Keep only the reference after this text, for example, #### in GSM8K")
+    answer_after = TextField(help_text="Keep only the expected answer after this text, for example, #### in GSM8K")
     limit = forms.IntegerField(required=False, min_value=1, help_text="Import only the first N rows")
 
     fieldsets: Any = (

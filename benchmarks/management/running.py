@@ -190,7 +190,7 @@ class RunningCommand(DeletingCommand):
     @action(
         "Score the stored answers of a run again, as a run of its own. Its model is not asked.",
         RUN,
-        argument("--version", "N", "version of the dataset with the references; by default that of the run", type=int),
+        argument("--version", "N", "dataset version of the expected answers; by default that of the run", type=int),
         switch("--plan", "estimate what judging takes, without starting it"),
         switch("--detach", "return as soon as the run is queued"),
         *NAME_AND_TAGS,

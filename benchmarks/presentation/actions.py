@@ -104,14 +104,14 @@ ACTIONS = {
         "checked for contamination",
     ),
     "include_doubtful": Action(
-        "Include doubtful references",
-        "Run {run} includes doubtful references.",
+        "Include doubtful expected answers",
+        "Run {run} includes doubtful expected answers.",
         TERMINAL,
         "Include them after it ends.",
     ),
     "leave_out_doubtful": Action(
-        "Leave out doubtful references",
-        "Run {run} leaves out doubtful references.",
+        "Leave out doubtful expected answers",
+        "Run {run} leaves out doubtful expected answers.",
         TERMINAL,
         "Leave them out after it ends.",
     ),
@@ -175,11 +175,11 @@ def refusal(name: str, run: RunFacts) -> str | None:
         (name == "budget" and run.budget_usd is None, f"Run {run.pk} has no budget to raise."),
         (
             name == "include_doubtful" and not run.n_doubtful,
-            f"Run {run.pk} leaves out no result because of a doubtful reference.",
+            f"Run {run.pk} leaves out no result because of a doubtful expected answer.",
         ),
         (
             name == "leave_out_doubtful" and not run.include_doubtful,
-            f"Run {run.pk} does not include doubtful references.",
+            f"Run {run.pk} does not include doubtful expected answers.",
         ),
         (
             name == "check" and run.fresh_of_id,

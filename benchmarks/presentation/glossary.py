@@ -149,7 +149,7 @@ GLOSSARY = {
     "discrimination": Entry(
         "Discrimination",
         "The correlation, over models, of the score on a task with the score on all other tasks; near 0 the task says "
-        "nothing about a model, below 0 its reference may be wrong.",
+        "nothing about a model, below 0 its expected answer may be wrong.",
     ),
     "effective_tasks": Entry(
         "Effective tasks",

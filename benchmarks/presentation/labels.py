@@ -63,7 +63,7 @@ SCORE_STATUS = {
     "doubtful": "Doubtful reference",
 }
 LABEL_FLAG = {
-    "reference_doubtful": "Reference doubtful",
+    "reference_doubtful": "Expected answer doubtful",
     "task_unclear": "Task unclear",
     "answer_unreadable": "Answer unreadable",
 }

@@ -11,7 +11,7 @@ from benchmarks.statistics.spread import are_equal
 
 BASELINE_UNRANKED = "A baseline has no rank."
 PHRASES: Mapping[str, str] = {
-    "reference": "giving the reference answer",
+    "reference": "giving the expected answer",
     "random": "guessing at random",
     "majority": "always giving the most common answer",
     "blind": "answering without seeing the canvas",

@@ -122,7 +122,7 @@ def unscored(metric: MetricNumbers, *, live: bool) -> list[str]:
         "n_cancelled": "not sent",
         "n_ungraded": "that no metric applies to",
         "n_missing": "without this metric",
-        "n_doubtful": "with a doubtful reference",
+        "n_doubtful": "with a doubtful expected answer",
         "n_not_applicable": "not applicable",
     }
     return words + [f"{number(n)} {word}" for key, word in others.items() if (n := getattr(metric, key))]

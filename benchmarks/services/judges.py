@@ -140,7 +140,7 @@ def start_calibration(data: Any, user: Caller = None) -> Run:
 def _known_answers(canvas_set: CanvasSet, limit: int, seed: int) -> list[KnownAnswer]:
     """Answers to at most ``limit`` questions, about as many of each task class. The same seed selects the same ones.
 
-    Questions whose reference answer is known to be wrong are not used.
+    Questions whose expected answer is known to be wrong are not used.
     """
     tasks = Task.objects.filter(version=canvas_set.dataset.current_version)
     by_class: dict[str, list[int]] = defaultdict(list)

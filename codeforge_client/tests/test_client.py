@@ -62,7 +62,7 @@ def test_an_experiment_is_read_as_its_matrix(client: Client) -> None:
     experiment.wait(timeout=60, progress=False)
     means = {row["model"]: row["mean"] for row in experiment.matrix()}
     assert means[models[0]] == 1.0 > means[models[1]]
-    assert experiment.verdict.startswith("Only baselines have run: giving the reference answer scores 1.000")
+    assert experiment.verdict.startswith("Only baselines have run: giving the expected answer scores 1.000")
     assert [run.status for run in experiment.runs()] == ["completed", "completed"]
     assert experiment.frame().shape[0] == 2
 

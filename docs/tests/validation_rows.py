@@ -429,7 +429,7 @@ ESTIMATES = (
             f"{_S}/test_task_analysis.py::test_planted_wrong_references_are_found_among_300_tasks",
         ),
         "Five models; wrong references that strong models share or cannot answer are missed",
-        ("**Suspect references",),
+        ("**Suspect expected answers",),
     ),
     Row(
         "Effective tasks",

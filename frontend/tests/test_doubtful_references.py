@@ -1,4 +1,4 @@
-"""Runs that leave out tasks with a doubtful reference say so wherever their score is shown."""
+"""Runs that leave out tasks with a doubtful expected answer say so wherever their score is shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_runs_results_leaderboards_and_comparisons_are_marked(client: Client) ->
     canvas_set = set_with_a_wrong_reference()
     audit_set(canvas_set.pk)
     runs = [canvas_run(canvas_set, model) for model in ("baseline/solver", "baseline/reference")]
-    left_out, all_in = "1 doubtful reference left out", "Includes doubtful references"
+    left_out, all_in = "1 doubtful expected answer left out", "Includes doubtful expected answers"
     pages = (
         "/runs/",
         f"/runs/{runs[0].pk}/",
@@ -28,11 +28,11 @@ def test_runs_results_leaderboards_and_comparisons_are_marked(client: Client) ->
         assert all_in not in html, url
     result = runs[0].results.get(value=None)
     html = client.get(f"/runs/{runs[0].pk}/results/{result.pk}/").content.decode()
-    assert "The audit finds the reference of this task wrong." in html
+    assert "The audit finds the expected answer of this task wrong." in html
     assert "The run leaves out its score." in html
-    assert "Include doubtful references" in client.get(f"/runs/{runs[0].pk}/").content.decode()
+    assert "Include doubtful expected answers" in client.get(f"/runs/{runs[0].pk}/").content.decode()
     client.post(f"/runs/{runs[0].pk}/do/include_doubtful/")
-    assert "doubtful references included" in client.get("/leaderboard/").content.decode()
+    assert "doubtful expected answers included" in client.get("/leaderboard/").content.decode()
     client.post(f"/runs/{runs[1].pk}/do/include_doubtful/")
     for url in pages:
         assert all_in in client.get(url).content.decode(), url

@@ -637,7 +637,7 @@ def test_the_audit_shows_what_is_reached_without_the_canvas(client: Client) -> N
     canvas_set.refresh_from_db()
     html = page(client, f"/canvases/{canvas_set.slug}/audit/")
     asked = sum(audit["asked"] for audit in canvas_set.audit["tasks"].values())
-    assert f"A second solver confirms all {asked} reference answers." in html
+    assert f"A second solver confirms all {asked} expected answers." in html
     table = html.partition("<h2>Reached without the canvas</h2>")[2].partition("</table>")[0]
     assert re.findall(r"<th scope=\"col\" class=\"num\">([^<]*)</th>", table) == [
         "Questions",

@@ -60,13 +60,13 @@ def test_the_references_of_a_newer_version_are_offered(client: Client) -> None:
     experiment = Experiment.objects.create(name="Sums", request={"models": []})
     dataset = make_dataset(3)
     run = make_scored_run(dataset, experiment=experiment)
-    changes, mark = f"/datasets/{dataset.slug}/changes/1/2/", "A newer version of these references exists"
+    changes, mark = f"/datasets/{dataset.slug}/changes/1/2/", "A newer version of these expected answers exists"
     pages = f"/runs/{run.pk}/", f"/experiments/{experiment.pk}/", f"/leaderboard/?dataset={dataset.slug}&version=1"
     assert not any(mark in client.get(each).content.decode() for each in pages)
     corrected = [make_task(1, expected_output="3"), make_task(2), make_task(3)]
     make_dataset(corrected, slug=dataset.slug)
     of_run, *others = (" ".join(client.get(each).content.decode().split()) for each in pages)
-    assert f"{mark}: version 2 of {dataset.slug} changes 1 reference of version 1." in of_run
+    assert f"{mark}: version 2 of {dataset.slug} changes 1 expected answer of version 1." in of_run
     assert f'href="/runs/{run.pk}/rescore/?version=2"' in of_run
     for html in others:
         assert mark in html
@@ -109,7 +109,7 @@ def test_one_button_rescores_every_run_that_a_corrected_reference_touches(client
     changes = f"/datasets/{dataset.slug}/changes/1/2/"
     assert f'action="{changes}rescore/"' in client.get(changes).content.decode()
     question = client.post(f"{changes}rescore/").content.decode()
-    assert "Rescore 2 runs by the references of version 2?" in question
+    assert "Rescore 2 runs by the expected answers of version 2?" in question
     assert "4 stored answers. No judge is asked." in question
     assert f"The texts of run {pruned.pk} were pruned" in question
     assert not Run.objects.filter(rescored_from__isnull=False).exists()

@@ -69,7 +69,7 @@ def rescore(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def rescore_all(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse:
-    """Score the answers of all runs on version ``old`` by the references of version ``new``, after an estimate."""
+    """Score the answers of all runs on version ``old`` by what ``new`` expects, after an estimate."""
     require_launch(request)
     dataset = dataset_or_404(slug)
     versions = version_or_404(dataset, old), version_or_404(dataset, new)
@@ -78,7 +78,7 @@ def rescore_all(request: HttpRequest, slug: str, old: int, new: int) -> HttpResp
     if not plan.runs:
         messages.error(request, " ".join(["No run was rescored.", *plan.refused]))
         return HttpResponseRedirect(page)
-    question = f"Rescore {plural(len(plan.runs), 'run')} by the references of version {new}?"
+    question = f"Rescore {plural(len(plan.runs), 'run')} by the expected answers of version {new}?"
     judge = "No judge is asked."
     if plan.judge_requests:
         judge = f"{plural(plan.judge_requests, 'judge request')}: {money_range(plan.cost_low, plan.cost_high)}."

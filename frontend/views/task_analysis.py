@@ -137,12 +137,12 @@ def _remove(version: DatasetVersion, task_ids: list[str], request: HttpRequest) 
 
 def _mark(version: DatasetVersion, task_ids: list[str], request: HttpRequest) -> str:
     count = mark_doubtful(version, task_ids, request.user)
-    return f"{plural(count, 'reference')} marked as doubtful. A worker updates the numbers of the runs."
+    return f"{plural(count, 'expected answer')} marked as doubtful. A worker updates the numbers of the runs."
 
 
 def _unmark(version: DatasetVersion, task_ids: list[str], request: HttpRequest) -> str:
     count = mark_doubtful(version, task_ids, request.user, doubtful=False)
-    return f"{plural(count, 'reference')} no longer marked as doubtful. A worker updates the numbers of the runs."
+    return f"{plural(count, 'expected answer')} no longer marked as doubtful. A worker updates the numbers of the runs."
 
 
 _TASK_ACTIONS: dict[str, Callable[[DatasetVersion, list[str], HttpRequest], str]] = {

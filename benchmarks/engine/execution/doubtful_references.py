@@ -1,7 +1,7 @@
 """Set aside the scores of tasks whose reference is doubtful: by the audit of their canvas set, or marked by a person.
 
 Such a score says nothing about the model. It keeps its value in ``Score.detail``, but has none in summaries, in
-comparisons and in rankings, unless the run includes doubtful references.
+comparisons and in rankings, unless the run includes doubtful expected answers.
 """
 
 from __future__ import annotations

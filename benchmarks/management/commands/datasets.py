@@ -244,7 +244,7 @@ class Command(ResourceCommand):
         argument("--number", "N", "version N instead of the current one", type=int),
         argument("--metric", None, "score by this metric (default: the first of most runs)", default=""),
         argument("--flag", None, "only tasks with this flag", choices=tuple(FLAGS), default=""),
-        argument("--mark-doubtful", "TASK", "mark the references of these tasks as doubtful", nargs="+"),
+        argument("--mark-doubtful", "TASK", "mark the expected answers of these tasks as doubtful", nargs="+"),
         switch("--without-flagged", "create a version without the tasks that have the flag"),
         JSON,
     )
@@ -252,7 +252,7 @@ class Command(ResourceCommand):
         version = _version(slug, options["number"], kinds=SHOWN)
         if options["mark_doubtful"]:
             count = mark_doubtful(version, options["mark_doubtful"])
-            text = f"Marked {plural(count, 'reference')} as doubtful. A worker updates the runs."
+            text = f"Marked {plural(count, 'expected answer')} as doubtful. A worker updates the runs."
             self.print_either(as_json, {"dataset": slug, "version": version.number, "marked": count}, text)
             return
         analysis = task_analysis(version, options["metric"])

@@ -48,7 +48,7 @@ class AnalyzedTask:
     """The task's id"""
     name: str
     doubtful: bool
-    """Whether its reference is marked as doubtful"""
+    """Whether its expected answer is marked as doubtful"""
     right: Mapping[str, float | None]
     """Model → mean score"""
     discrimination: float | None

@@ -146,9 +146,9 @@ def audit_said(rows: Sequence[AuditRow], blind: Sequence[Mapping[str, Any]]) -> 
     asked = sum(row.numbers.get("asked") or 0 for row in rows)
     agrees = sum(row.numbers.get("agrees") or 0 for row in rows)
     if agrees == asked:
-        references = f"A second solver confirms all {number(asked)} reference answers."
+        references = f"A second solver confirms all {number(asked)} expected answers."
     else:
-        references = f"A second solver confirms {number(agrees)} of {number(asked)} reference answers."
+        references = f"A second solver confirms {number(agrees)} of {number(asked)} expected answers."
     reached = [row for row in blind if row["score"] is not None]
     best = max(reached, key=lambda row: row["score"], default=None)
     guesses = (

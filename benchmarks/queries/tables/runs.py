@@ -45,9 +45,9 @@ def left_out(run: Run) -> list[str]:
         n_tasks = number(run.numbers.subset.n_tasks if run.numbers.subset else None)
         names.append(f"Estimated from {number(run.subset)} of {n_tasks} tasks")
     if run.include_doubtful:
-        names.append("Includes doubtful references")
+        names.append("Includes doubtful expected answers")
     elif run.n_doubtful:
-        names.append(f"{plural(run.n_doubtful, 'doubtful reference')} left out")
+        names.append(f"{plural(run.n_doubtful, 'doubtful expected answer')} left out")
     return names
 
 

@@ -74,7 +74,7 @@ def test_flags_come_first_and_say_what_they_rest_on(analyzed: DatasetVersion) ->
     }
     assert list(flagged(analyzed, "saturated")) == ["task-2", "task-3", "task-4"]
     assert analysis.verdict == "3 of 6 tasks no longer tell strong models apart."
-    assert analysis.findings.startswith("Flagged tasks: 1 with a suspect reference. Effective tasks: about ")
+    assert analysis.findings.startswith("Flagged tasks: 1 with a suspect expected answer. Effective tasks: about ")
     assert len(analysis.separations) == 2
 
 
@@ -220,5 +220,5 @@ def test_a_long_analysis_is_computed_in_the_background_while_the_page_says_so(
     wait(analysis_reads._started.values())
     assert client.get(api).json()["runs"] == 5
     page = client.get(address).content.decode()
-    assert "Suspect reference (1)" in page
+    assert "Suspect expected answer (1)" in page
     assert "are being analyzed" not in page

@@ -287,7 +287,7 @@ def _require_new_tasks(pushed: PushedRun, new: Sequence[PushedResult]) -> None:
             )
         if row.data.get("task") != tasks.get(row.task, row.data.get("task")):
             raise NotPossible(
-                f"Result {row.key} has another input or reference than the earlier results of task {row.task}. "
+                f"Result {row.key} has another input or expected answer than the earlier results of task {row.task}. "
                 "Use another task_id. Nothing of this batch was stored."
             )
         keys[row.task, row.repeat] = row.key

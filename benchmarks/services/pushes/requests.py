@@ -122,7 +122,7 @@ class ResultRequest(StrictRequest):
     name = serializers.JSONField(required=False)
     input = serializers.JSONField(required=False, help_text="What the model was asked")
     messages = serializers.JSONField(required=False, help_text="A conversation in place of input, as in dataset files")
-    expected_output = serializers.JSONField(required=False, help_text="The reference, or a list of accepted answers")
+    expected_output = serializers.JSONField(required=False, help_text="The expected answer, or a list of accepted ones")
     difficulty = serializers.JSONField(required=False, help_text=f"One of {', '.join(DIFFICULTIES)}")
     split = serializers.JSONField(required=False)
     tags = serializers.JSONField(required=False)

@@ -140,7 +140,7 @@ def raise_budget(run: Run, usd: float, user: Caller = None) -> None:
 
 
 def include_doubtful(run: Run, include: bool, user: Caller = None) -> None:
-    """Count the scores whose reference the audit finds wrong or undetermined, or leave them out again."""
+    """Count the scores whose expected answer the audit finds wrong or undetermined, or leave them out again."""
     require(run, "include_doubtful" if include else "leave_out_doubtful")
     run.include_doubtful = include
     run.note_asked()

@@ -65,7 +65,7 @@ class RescoringRequest(RunRequest):
     """A request to score the answers of the run in ``context["run"]`` again."""
 
     version = serializers.IntegerField(
-        required=False, min_value=1, help_text="Version of the dataset with the references; by default that of the run"
+        required=False, min_value=1, help_text="Dataset version of the expected answers; by default that of the run"
     )
 
     rubrics = Rubrics(

@@ -112,7 +112,7 @@ def _planned(result: Result, data: Any) -> tuple[TrialPlan, RubricMetric, Item]:
     run.rubrics = {rubric["name"]: stored_rubric(rubric)}
     item = with_stored_answer(PromptBuilder(run).item(result.task), result)
     if not metric.applies_to(item):
-        errors["rubric"].append("The task lacks a passage or a reference that the rubric shows. Change `sees`.")
+        errors["rubric"].append("The task lacks a passage or an expected answer that the rubric shows. Change `sees`.")
     if errors:
         raise InvalidRequest(dict(errors))
     judge, size = values["judge_model"], len(metric.rubric.prompt(item)) if metric.rubric else 0

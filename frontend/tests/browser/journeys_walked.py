@@ -425,7 +425,7 @@ SEEDED: dict[str, Journey] = {
     "Start from Benchmarks": from_benchmarks,
     "Share an experiment": shared_experiment,
     "Find tasks on which two models disagree": where_two_models_disagree,
-    "Fix a reference and rescore": fixed_reference,
+    "Fix an expected answer and rescore": fixed_reference,
     "Make a version without a flagged task": suspect_references,
     "Search for a task": search,
     "Share a report and read it on a phone": shared_report,
@@ -445,7 +445,7 @@ MOST: dict[str, tuple[int, int]] = {
     "Share an experiment": (2, 0),
     "Find tasks on which two models disagree": (4, 0),
     "Retry the errors of a run": (2, 0),
-    "Fix a reference and rescore": (6, 1),
+    "Fix an expected answer and rescore": (6, 1),
     "Calibrate a judge": (3, 0),
 }
 """Clicks and filled in fields of the journeys that people make most; more of them fail a test."""

@@ -116,7 +116,7 @@ def connect(tab: Tab, bot: str, name: str) -> None:
     page.get_by_text("A run reads").wait_for()
     fits(tab, "sent")
     page.get_by_role("button", name=f'text "{PASSAGES[0]}"').first.click()
-    page.get_by_label("Click below on the").select_option("Retrieved passages")
+    page.get_by_label("Click below the value that is the").select_option("Retrieved passages")
     page.get_by_role("button", name=f'text "{PASSAGES[1]}"').click()
     assert page.get_by_label("Answer", exact=True).input_value() == "reply.text"
     assert page.get_by_label("Retrieved passages", exact=True).input_value() == "reply.sources[].text"
