@@ -130,6 +130,7 @@ def _starts(matches: Matches) -> Iterator[_Entry]:
 def _commands(request: HttpRequest) -> Iterator[_Entry]:
     if may_launch(request.user):
         yield _Entry("Do", "New run", reverse("frontend:launch"))
+    yield _Entry("Do", "Compare runs", reverse("frontend:compare"))
     yield _Entry("Do", "Keys", f"{reverse('frontend:help')}#keys")
     for theme in (*THEMES, ""):
         yield _Entry("Do", f"Theme: {theme or 'system'}", reverse("frontend:theme"), theme=theme)

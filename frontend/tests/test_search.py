@@ -111,6 +111,13 @@ def test_the_search_is_as_many_queries_for_many_matches_as_for_one(client: Clien
 
 
 @pytest.mark.django_db
+def test_the_commands_start_and_compare_runs(client: Client) -> None:
+    html = page(client, "/search/")
+    for title, path in (("New run", "/runs/new/"), ("Compare runs", "/compare/")):
+        assert re.search(rf'href="{path}"><span class="kind">Do</span>\s*<span class="title">{title}<', html), title
+
+
+@pytest.mark.django_db
 def test_a_theme_is_a_command_that_leads_back(client: Client) -> None:
     address = {"HTTP_HX_REQUEST": "true", "HTTP_HX_CURRENT_URL": "http://testserver/runs/?status=failed"}
     html = client.get("/search/", {"q": "theme: dark"}, **address).content.decode()

@@ -72,6 +72,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "recent": run_reads.runs().filter(created_at__gte=now - timedelta(days=1)).count(),
         "spent": spent,
         "part_unknown": part_unknown,
+        "n_notices": len(notices),
         "notices": notices[:UNFOLDED],
         "more_notices": notices[UNFOLDED:],
         "board": scores,
