@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from django.utils import timezone
 
 from benchmarks.engine.execution.request_pool import UNKNOWN_SECONDS
-from benchmarks.engine.lease import LEASE_SECONDS
 from tests.simulation.endpoint import Endpoint
 from tests.simulation.events import Deliveries, Schedules
+from tests.simulation.ports import LEASE_SECONDS
 from tests.simulation.receiver import Receiver
 from tests.simulation.rows import as_moment, rows
 from tests.simulation.world import Process, World

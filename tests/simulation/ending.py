@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from benchmarks.engine.summary.summarize import summarize
+from benchmarks.models import Run
 from tests.simulation.checker import DUST, Checker
 from tests.simulation.endpoint import PREFERRED_VALUE
 from tests.simulation.rows import rows
@@ -57,7 +59,10 @@ def _sums(checker: Checker) -> None:
 
 
 def _numbers(checker: Checker) -> None:
-    """The stored numbers of a run are those of its rows."""
+    """The stored numbers of a run are those of its rows, all that are computed at its end among them."""
+    for run in Run.objects.select_related("dataset", "dataset_version"):
+        computed = json.loads(json.dumps(summarize(run)))
+        checker.require(computed == [run.summary, run.breakdown], f"run {run.pk} keeps numbers that are not its last")
     for pk, status, compared, summary in rows("SELECT id, status, preference, summary FROM benchmarks_run"):
         numbers = json.loads(summary)
         of_verdicts = status not in COMPLETED or compared is None or numbers.get("preference")

@@ -12,7 +12,7 @@ from tests.simulation.world import Process, World
 
 FAULTS: dict[str, dict[str, Any]] = {
     "rate_limited": {"kind": "rate_limited", "status": 429, "retryable": True},
-    "rate_limited_long": {"kind": "rate_limited", "status": 429, "retryable": True, "retry_after": 40.0},
+    "rate_limited_long": {"kind": "rate_limited", "status": 429, "retryable": True, "retry_after": 15.0},
     "server": {"kind": "server", "status": 500, "retryable": True},
     "connection": {"kind": "connection", "retryable": True},
     "timeout": {"kind": "timeout", "retryable": True},
@@ -55,7 +55,10 @@ class Endpoint:
         self.world = world
         random = world.random
         self.knows_key = random.random() > 0.06
-        self.fault_rate = random.choice((0.0, 0.0, 0.05, 0.3, 0.6))
+        self.fault_rate = random.choice((0.0, 0.05, 0.3, 0.6))
+        faults = [*FAULTS][:-1]
+        self.faults = random.choice((faults, ["bad_request"], [random.choice(faults)]))
+        """What it fails with, if it has a valid key"""
         self.judge_fault_rate = random.choice((0.0, 0.0, 0.05, 0.3, 0.6))
         self.answered: list[Call] = []
         self.by_fingerprint: dict[str, Call] = {}
@@ -75,7 +78,7 @@ class Endpoint:
         await asyncio.sleep(random.choice((0.02, 0.2, 0.5, 1.5)) * random.uniform(0.5, 1.5))
         if random.random() < 0.02:
             self.world.count("a request hangs")
-            await asyncio.sleep(random.uniform(5, 60))
+            await asyncio.sleep(random.uniform(5, 20))
         fails = random.random() < (self.judge_fault_rate if is_judge else self.fault_rate)
         if fails and is_judge and random.random() < 0.3:
             self.world.count("endpoint: no verdict")
@@ -83,7 +86,7 @@ class Endpoint:
         else:
             says = self._verdict(text) if is_judge else ""
         if fails or not self.knows_key:
-            fault = "authentication" if not self.knows_key else random.choice([*FAULTS][:-1])
+            fault = "authentication" if not self.knows_key else random.choice(self.faults)
             self.world.count(f"endpoint: {fault}")
             raise ProviderError(message=f"simulated {fault}", **FAULTS[fault])
         if process.frozen_at is not None and sent_at <= process.frozen_at < process.frozen_until - MOST_FROZEN_SECONDS:

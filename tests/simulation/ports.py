@@ -40,6 +40,8 @@ from tests.simulation.receiver import Receiver
 from tests.simulation.world import Process, SimulatedEngineLoop, SimulatedFuture, SimulatedQueue, World
 
 MOST_IDLE_SECONDS = 5.0
+LEASE_SECONDS = 20.0
+"""Shorter than in production, so that less is simulated until a lease expires"""
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 POLICY = RetryPolicy(max_attempts=3, base_seconds=0.5, cap_seconds=5.0, max_wait_seconds=60.0)
 
@@ -258,6 +260,7 @@ def ports(
             (executor, "model_client", model_client),
             (dispatch, "STOPPING", stopping),
             (dispatch, "SLOTS_PER_LEASE", 4),
+            (lease, "LEASE_SECONDS", LEASE_SECONDS),
             (lease, "os", SimpleNamespace(getpid=lambda: getattr(world.process, "pid", None))),
             (
                 lease,

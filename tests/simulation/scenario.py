@@ -25,8 +25,10 @@ from tests.simulation.rows import rows
 from tests.simulation.workload import Workload
 from tests.simulation.world import Broken, Process, World
 
-FAULTY_SECONDS = 15.0
-"""How long faults are drawn; people act in this time, too."""
+EARLY_SECONDS = 15.0
+"""When what comes at any moment comes: deaths, jumps of the clock, people"""
+FAULTY_SECONDS = 60.0
+"""How long anything may fail, if so long something is left to do"""
 CALM_SECONDS = 600.0
 """How long everything may take to end after that."""
 SWEEP_SECONDS = 8.0
@@ -84,7 +86,8 @@ class Scenario:
             ):
                 try:
                     self._begin()
-                    world.run(FAULTY_SECONDS, self._is_quiet)
+                    world.run(EARLY_SECONDS, self._is_quiet)
+                    world.run(FAULTY_SECONDS, self._is_over)
                     self._calm_down()
                     world.run(world.now + CALM_SECONDS, self._is_over)
                     check_end(self.checker)
@@ -111,7 +114,7 @@ class Scenario:
             self.database.slow_rate = random.choice((0.05, 0.1, 0.3))
         if "broker" in kinds:
             self.broker.fault_rate = random.choice((0.05, 0.4))
-        self.faults.draw(FAULTY_SECONDS)
+        self.faults.draw(EARLY_SECONDS, FAULTY_SECONDS)
 
     # Workers.
 
@@ -183,7 +186,10 @@ class Scenario:
     def _is_over(self) -> bool:
         if self.workload.is_waiting() or any(rows(sql) for sql in UNFINISHED):
             return False
-        return self.checker.deliveries is None or not self.checker.deliveries.waiting()
+        if self.checker.deliveries and self.checker.deliveries.waiting():
+            return False
+        # Whoever is held up has to see that all is over.
+        return not self.faults.let_go()
 
 
 def try_seed(seed: int, dataset: Dataset) -> Outcome:

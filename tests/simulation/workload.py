@@ -86,22 +86,23 @@ class Workload:
             request |= {"metrics": ["exact_match", "correctness"], "judge_model": "sim/judge"}
         return request
 
-    def _budget(self) -> float:
-        """Of any size: from less than an answer to more than all answers and verdicts can cost."""
-        return round(10 ** self.world.random.uniform(-3.3, 1.0), 6)
+    def _budget(self, *, of_judge: bool) -> float:
+        """Of any size: from less than an answer, or than trying the judge, to more than all can cost."""
+        least, most = (-1.6, 1.0) if of_judge else (-3.3, -1.0)
+        return round(10 ** self.world.random.uniform(least, most), 6)
 
     def _start_run(self) -> None:
         random = self.world.random
         request = self._request() | {"dataset": self.dataset.slug, "model": random.choice(MODELS)}
         if random.random() < 0.5:
-            request["budget_usd"] = self._budget()
+            request["budget_usd"] = self._budget(of_judge="judge_model" in request)
         run = start_run(request)
         self.world.note(f"starts run {run.pk}: {request}")
 
     def _start_experiment(self) -> None:
         request = self._request() | {"name": "both", "datasets": [self.dataset.slug], "models": list(MODELS)}
         if self.world.random.random() < 0.7:
-            request["budget_usd"] = self._budget()
+            request["budget_usd"] = self._budget(of_judge="judge_model" in request)
         start_experiment(request)
         self.world.note(f"starts an experiment: {request}")
 
@@ -125,10 +126,10 @@ class Workload:
         request: dict[str, object] = {
             "runs": [run.pk for run in compared],
             "judge_model": "sim/judge",
-            "concurrency": self.world.random.choice((1, 4)),
+            "concurrency": self.world.random.choice((1, 4, 8)),
         }
         if self.world.random.random() < 0.5:
-            request["budget_usd"] = self._budget()
+            request["budget_usd"] = self._budget(of_judge=True)
         run = start_preference(request)
         self.world.note(f"starts preference run {run.pk}")
 

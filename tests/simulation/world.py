@@ -30,6 +30,10 @@ class Died(BaseException):
     """Unwinds a thread of a process that is dead; it can do nothing on its way."""
 
 
+Event = tuple[float, int, "Process | None", Callable[[], object]]
+"""When it happens, its number, and what happens in which process"""
+
+
 @dataclass
 class Strike:
     """A fault that waits until its process has done so many more steps of the database."""
@@ -61,6 +65,8 @@ class Process:
     memory: dict[str, Any] = field(default_factory=dict)
     """Its gates and providers"""
     strikes: list[Strike] = field(default_factory=list)
+    delayed: list[Event] = field(default_factory=list)
+    """What happens in it once it is no longer frozen"""
 
     @property
     def was_held_up(self) -> bool:
@@ -84,7 +90,7 @@ class World:
         """Whose event is being handled"""
         self.history: deque[str] = deque(maxlen=400)
         self.counts: dict[str, int] = {}
-        self._events: list[tuple[float, int, Process | None, Callable[[], object]]] = []
+        self._events: list[Event] = []
         self._number = 0
         self._hub = greenlet.getcurrent()
         self._threads: list[greenlet.greenlet] = []
@@ -115,6 +121,25 @@ class World:
     def after(self, seconds: float, call: Callable[[], object], process: Process | None = None) -> None:
         self.at(self.now + seconds, call, process)
 
+    def freeze(self, process: Process, seconds: float) -> None:
+        """Let nothing happen in a process for a time."""
+        if process.frozen_until <= self.now:
+            process.frozen_at = self.now
+        process.frozen_until = max(process.frozen_until, self.now + seconds)
+        self.at(process.frozen_until, lambda: self._thaw(process))
+
+    def unfreeze(self, process: Process) -> None:
+        process.frozen_until = min(process.frozen_until, self.now)
+        self._thaw(process)
+
+    def _thaw(self, process: Process) -> None:
+        """What came meanwhile happens now, in the order in which it came."""
+        if process.frozen_until > self.now:
+            return
+        for _, number, _, call in process.delayed:
+            heapq.heappush(self._events, (self.now, number, process, call))
+        process.delayed.clear()
+
     def run(self, until: float, is_over: Callable[[], bool] = lambda: False) -> None:
         """Fire events up to a time, or until ``is_over``, which is asked once a virtual second."""
         next_look = self.now
@@ -124,8 +149,7 @@ class World:
             if process is not None and process.died_at is not None:
                 continue
             if process is not None and process.frozen_until > when:
-                # In the order in which they came: the number stays.
-                heapq.heappush(self._events, (process.frozen_until, number, process, call))
+                process.delayed.append((when, number, process, call))
                 continue
             self.process = process
             if process is not None:
@@ -216,7 +240,8 @@ class World:
                 thread.throw(Died)
         tasks = [task for process in self.processes if process.loop for task in process.loop.tasks]
         for process in self.processes:
-            process.died_at, process.frozen_until = None, 0.0
+            process.died_at = None
+            self.unfreeze(process)
         for task in tasks:
             task.cancel()
         while self._events and not all(task.done() for task in tasks):
