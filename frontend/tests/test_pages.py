@@ -753,7 +753,7 @@ def test_ranks_on_the_leaderboard_are_those_that_paired_tests_allow(client: Clie
     html = page(client, f"/leaderboard/?dataset={dataset.slug}")
     rows = re.findall(r'<td class="num nowrap">([^<]+)</td>\s*<th scope="row">\s*<a href="/models/([^"]+)/"', html)
     assert rows == [("1–2", "v/better"), ("1–2", "v/good"), ("3", "v/poor")]
-    assert "the ranks that paired tests allow" in html
+    assert "A shared rank means no significant difference" in html
 
 
 def test_a_run_over_part_of_the_tasks_is_not_ranked(client: Client) -> None:
