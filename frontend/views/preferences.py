@@ -137,6 +137,6 @@ def _row(pk: int) -> PreferenceRow:
 
 
 def _form_page(request: HttpRequest, form: PreferenceForm, status: int = 200, **context: Any) -> HttpResponse:
-    crumbs = [("Preference runs", reverse("frontend:preferences")), ("Compare answers", None)]
+    crumbs = [("Preference runs", reverse("frontend:preferences")), ("Judge side by side", None)]
     context |= {"form": form, "chosen": runs_to_compare(form.runs), "crumbs": crumbs}
     return render(request, "frontend/preferences/new.html", context, status=status)
