@@ -53,7 +53,7 @@ def _best(row: Benchmark) -> Cell:
         return Words(row.note or "No results yet", "soft")
     models = [Link(run.model, "model", (run.model,)) for run in row.leaders]
     numbers = row.best.numbers
-    scored = f"{n_of_mean(row.best.run.headline, numbers)} scored"
+    scored = f"scored {n_of_mean(row.best.run.headline, numbers)}"
     of = f"of {plural(len(row.means), 'model')}" if len(row.means) > 1 else "only model"
     among = Link(of, "leaderboard", query={"dataset": row.dataset.slug})
     said = [*([soft(row.tie)] if row.tie else []), *([soft(row.note)] if row.note else [])]
