@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import FIRST_START, Run, RunStatus
 from benchmarks.queries.datasets import has_own_datasets
 from benchmarks.queries.runs import person_completed_a_run
@@ -17,7 +18,6 @@ from benchmarks.services.runs.control import delete_run
 from benchmarks.services.runs.start import start_run
 from tasks_app.models import CanvasSet
 from tests.support.factories import make_dataset
-from tests.support.running import worked
 
 pytestmark = pytest.mark.django_db
 SHIPPED = Path(__file__).resolve().parents[3] / "datasets/basic-coding.yaml"
@@ -36,7 +36,9 @@ def test_the_first_start_has_both_halves_of_the_product_once(tmp_path: Path) -> 
     ]
     assert queue_first_runs() == []
     for run in queued:
-        worked(run)
+        # Slow code tests give their thread to the runs that wait, and come again.
+        while work_on_run_once(run.pk):
+            pass
     scores = [run.numbers.metrics["task_score"].mean for run in Run.objects.filter(pk__gt=queued[1].pk).order_by("pk")]
     assert scores[0] == 1.0 > max(scores[1:])
     assert all(task["asked"] == 24 for task in canvases.audit["tasks"].values())
