@@ -51,7 +51,7 @@ def test_parts_of_a_cell_are_drawn_one_after_the_other() -> None:
     assert '<progress class="cell-progress" max="2" value="1" aria-label="Done">50%</progress>' in drawn(
         Progress(1, 2, "Done", "50%")
     )
-    assert '<input type="checkbox" name="runs" value="7" form="compare" aria-label="Run 7">' in drawn(
+    assert '<input type="checkbox" name="runs" value="7" form="compare" aria-label="Run 7" data-actions="">' in drawn(
         Tick("runs", 7, "compare", "Run 7")
     )
 
