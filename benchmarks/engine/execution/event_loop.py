@@ -19,11 +19,11 @@ except ImportError:  # it has no build for every platform
 
 T = TypeVar("T")
 
-SWITCH_SECONDS = 0.0005
+SWITCH_SECONDS = 0.002
 """How long a busy thread keeps the interpreter while others want it.
 
 An executor releases it at each message to the database. With the default of 5 ms it would wait that long for the loop
-to hand it back, a dozen times per batch.
+to hand it back, a dozen times per batch; much less wakes threads more often than they get on.
 """
 
 
