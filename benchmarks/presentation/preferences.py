@@ -57,7 +57,10 @@ def position_sentence(position: Position) -> str:
     if position.mean is None:
         return "Position bias is unknown, because no pair was judged in both orders."
     bounds = interval(position.low, position.high, percent)
-    consistent = f"It gives the same verdict in both orders for {percent(position.consistent)} of the pairs."
+    pairs = plural(position.n, "pair")
+    consistent = (
+        f"It gives the same verdict in both orders for {percent(position.consistent)} of {pairs} of different answers."
+    )
     share = f"{percent(position.mean)} ({bounds}) of the choices"
     if not position.is_clear:
         return f"No significant position bias: the first answer gets {share}, and 50% is no bias. {consistent}"

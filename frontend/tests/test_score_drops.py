@@ -38,6 +38,10 @@ def test_the_overview_shows_a_drop_until_it_is_dismissed(client: Client, drop: S
     assert HOSTILE not in page
     assert "<b>Every" not in page
     assert "\u202e" not in page
+    of_run = client.get(f"/runs/{drop.scheduled_run.run_id}/").content.decode()
+    assert "lost 20.0 points" in of_run
+    assert HOSTILE not in of_run
+    assert "lost 20.0 points" not in client.get(f"/runs/{drop.compared_with_id}/").content.decode()
     response = client.post(f"/score-drops/{drop.pk}/dismiss/", follow=True)
     shown = response.content.decode()
     assert "dismissed." in shown

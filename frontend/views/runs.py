@@ -25,7 +25,7 @@ from benchmarks.queries.newer_references import newer_references
 from benchmarks.queries.ranked_tables import NO_TABLE, table_of
 from benchmarks.queries.results import NOT_CORRECT, SEARCH_WINDOW, ResultPage, examples_of, newest_results, result_page
 from benchmarks.queries.reviews import count_labeled
-from benchmarks.queries.schedules import scheduled_run_of
+from benchmarks.queries.schedules import open_score_drops, scheduled_run_of
 from benchmarks.queries.webhooks import deliveries_of
 from benchmarks.services.access import may, may_launch
 from benchmarks.services.contamination import check_contamination
@@ -35,6 +35,7 @@ from benchmarks.services.runs.control import edit_run
 from benchmarks.services.runs.exports import forms_here
 from frontend import params
 from frontend.chips import chips
+from frontend.inbox import drop_notices
 from frontend.judges import judge_reliability, panel_rows
 from frontend.run_charts import run_charts, surface_charts, telling_charts, variant_of
 from frontend.sharing import shared_or_shareable
@@ -91,7 +92,8 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "settings": settings_of(run),
         "canvases": sentences.canvases(run.numbers.canvases),
         "system_prompt": run.parameters.get("system_prompt", ""),
-        "scheduled": scheduled_run_of(run),
+        "scheduled": (scheduled := scheduled_run_of(run)),
+        "drops": drop_notices(list(open_score_drops().filter(scheduled_run=scheduled))) if scheduled else [],
         "deliveries": deliveries_of(run),
         "judge_reliability": judge_reliability(run),
         "panels": panel_rows(run),
