@@ -147,7 +147,7 @@ CSRF_FAILURE_VIEW = "codeforge.error_pages.without_csrf_token"
 
 INSTALLED_APPS = [
     # Before the admin: their templates replace the admin's templates of the same name.
-    "codeforge",
+    "codeforge.apps.CodeForgeConfig",
     "tasks_app",
     "benchmarks",
     "frontend",

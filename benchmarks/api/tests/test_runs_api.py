@@ -70,7 +70,7 @@ def test_a_trailing_slash_makes_no_difference(client: Client, configured: Loopba
         ({"model": "gpt-4o"}, "model", "provider/model"),
         ({"model": "nowhere/gpt-4o"}, "model", "Configured providers: baseline, loop, openai"),
         ({"model": "baseline/genius"}, "model", "reference"),
-        ({"metrics": []}, "metrics", "exact_match"),
+        ({"metrics": []}, "metrics", "Select at least one metric."),
         ({"metrics": ["exact"]}, "metrics", "Metric exact does not exist"),
         ({"metrics": ["contains", "contains"]}, "metrics", "more than once: contains"),
         ({"metrics": "contains"}, "metrics", "list"),

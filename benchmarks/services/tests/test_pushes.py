@@ -169,7 +169,7 @@ def test_what_cannot_be_stored_is_refused_with_its_place_and_nothing_of_the_batc
         ([result(2), result(2)], "same key"),
         ([result(2, key="r1")], "other content"),
         ([result(1, key="other")], "same task"),
-        ([result(2, task_id="t"), result(3, task_id="t", repeat=2)], "another input or reference"),
+        ([result(2, task_id="t"), result(3, task_id="t", repeat=2)], "another input or expected answer"),
         ([result(n) for n in range(2, 1_003)], "results"),
     ]
     for sent, problem in cases:
