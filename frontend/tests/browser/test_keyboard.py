@@ -127,12 +127,14 @@ def test_a_question_mark_lists_all_keys(tab: Tab) -> None:
     assert not page.locator("#all-keys").is_visible()
     assert page.locator(".find kbd").inner_text() == "Ctrl K"
     page.keyboard.press("/")
+    page.locator("#search-words:focus").wait_for()
     page.keyboard.type("reas")
     page.keyboard.press("Control+a")
     page.keyboard.type("?")
     page.locator("#all-keys td", has_text="Search and commands").wait_for()
     page.keyboard.press("Escape")
     page.keyboard.press("/")
+    page.locator("#search-words:focus").wait_for()
     page.keyboard.type("reas?")
     assert page.locator("#search-words").input_value() == "reas?"
     assert not page.locator("#palette .keys-hint kbd", has_text="?").is_visible(), "it would type a question mark"
