@@ -452,7 +452,8 @@ _ROWS = (
         SWITCH,
         LIMITS,
         hint="Count tasks whose expected answer the audit or a person doubts",
-        meaning="Count tasks whose reference is doubtful: wrong or undetermined by the audit, or marked by a person",
+        meaning="Count tasks whose expected answer is doubtful: wrong or undetermined by the audit, or marked by a "
+        "person",
         phrase="doubtful expected answers included",
         absent="doubtful expected answers left out",
         selects=True,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import eq
 from statistics import fmean
 
 from benchmarks.metrics.panel import judges_named
@@ -68,9 +69,9 @@ def step_agreement(answers: Sequence[LabeledAnswer]) -> StepAgreement | None:
     said = [(each, each.judge_step, each.people_steps) for each in answers]
     all_steps = [(each, judge, people) for each, judge, people in said if judge is not None and people]
     named = [(each, judge, [step for step in people if step]) for each, judge, people in all_steps]
-    same = _shares(all_steps, lambda judge, step: judge == step)
+    same = _shares(all_steps, eq)
     near = _shares(all_steps, lambda judge, step: judge == step or (bool(judge and step) and abs(judge - step) == 1))
-    where_wrong = _shares([row for row in named if row[2]], lambda judge, step: judge == step)
+    where_wrong = _shares([row for row in named if row[2]], eq)
     return StepAgreement(same, near, where_wrong) if all_steps else None
 
 

@@ -7,7 +7,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from benchmarks.models import Run, RunStatus
 from benchmarks.outbound import Outbound
 from benchmarks.services.systems import save_system
 from tests.support.factories import make_dataset, make_run
+from tests.support.routes import JsonRoute
 from tests.support.running import worked
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,19 +27,11 @@ SECRET = "planted-in-a-header-7f3a90c1"
 HOSTILE = "</script></pre><img src=x onerror=alert(1)>\u202e"
 
 
-class _Bot(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+class _Bot(JsonRoute):
+    def answer(self, asked: Any) -> Any:
         known = self.headers["X-Key"] == SECRET
         text = f"You asked {asked['question']}" if known else "Who are you?"
-        body = json.dumps({"reply": {"text": text, "sources": [{"text": "a"}, {"text": HOSTILE}]}}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: Any) -> None: ...
+        return {"reply": {"text": text, "sources": [{"text": "a"}, {"text": HOSTILE}]}}
 
 
 @pytest.fixture

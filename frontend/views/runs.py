@@ -84,6 +84,7 @@ _CHIPS = {
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     run = run_or_404(pk)
     report = report_of(run)
+    scheduled = scheduled_run_of(run)
     scores = _scores(run, params.text(request.GET, "charts"))
     context = _status(run) | report | scores | _results(request, run) | _controls(request, run)
     context |= {
@@ -92,7 +93,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "settings": settings_of(run),
         "canvases": sentences.canvases(run.numbers.canvases),
         "system_prompt": run.parameters.get("system_prompt", ""),
-        "scheduled": (scheduled := scheduled_run_of(run)),
+        "scheduled": scheduled,
         "drops": drop_notices(list(open_score_drops().filter(scheduled_run=scheduled))) if scheduled else [],
         "deliveries": deliveries_of(run),
         "judge_reliability": judge_reliability(run),

@@ -6,7 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +15,7 @@ from frontend.tests.browser.conftest import NewTab
 from frontend.tests.browser.site import Site, fresh_site
 from frontend.tests.browser.tabs import NARROW, WIDE, Tab
 from tests.loopback.replies import Asked
+from tests.support.routes import JsonRoute
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -36,22 +37,15 @@ tasks:
 """
 
 
-class _Bot(BaseHTTPRequestHandler):
+class _Bot(JsonRoute):
     """Answers with the passage that shares most words with the question, and invents who lives in the lighthouse."""
 
-    def do_POST(self) -> None:
-        question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["question"]
+    def answer(self, asked: Any) -> Any:
+        question = asked["question"]
         words = set(question.lower().strip("?").split())
         found = sorted(PASSAGES, key=lambda text: -len(words & set(text.lower().strip(".").split())))[:2]
         text = INVENTED if question.startswith("Who") else found[0]
-        body = json.dumps({"reply": {"text": text, "sources": [{"text": each} for each in found]}}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: Any) -> None: ...
+        return {"reply": {"text": text, "sources": [{"text": each} for each in found]}}
 
 
 def verdict(asked: Asked) -> str:
