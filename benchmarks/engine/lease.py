@@ -27,6 +27,7 @@ from django.utils import timezone
 
 from benchmarks.engine import processes
 from benchmarks.engine.db_retry import retry_db, try_db
+from benchmarks.engine.sql import lock
 from benchmarks.models import Lease, Run
 
 HEARTBEAT_SECONDS = 2.0
@@ -90,8 +91,8 @@ def release(lease: Lease, give_back: GiveBack | None = None, *, skip_locked: boo
     with transaction.atomic():
         if lease.run_id is not None:
             # Releases of one run come one after the other, so exactly one of them sees that it is the last.
-            locked = Run.objects.select_for_update(skip_locked=skip_locked).filter(pk=lease.run_id).first()
-            if locked is None and skip_locked:
+            locked = lock(Run.objects.filter(pk=lease.run_id), skip_locked=skip_locked)
+            if skip_locked and not locked:
                 return
         # Deleted before anything is given back: a claim locks the lease's row, so it either commits first and is
         # given back below, or finds no lease and claims nothing.
@@ -163,7 +164,7 @@ def release_expired(give_back: GiveBack | None = None) -> int:
 def is_held(lease: Lease) -> bool:
     """Whether the lease on a run is still there; call it in a transaction, until whose end nobody releases it."""
     # The run before the lease, in the order in which a release locks them.
-    Run.objects.select_for_update(of=("self",)).filter(leases=lease.pk).first()
+    lock(Run.objects.filter(leases=lease.pk), of=("self",))
     return Lease.objects.filter(pk=lease.pk).exists()
 
 

@@ -49,6 +49,11 @@ def snapshot(connection: BaseDatabaseWrapper) -> Iterator[None]:
             cursor.execute("ROLLBACK")
 
 
+def lock(rows: QuerySet[Any], **options: Any) -> bool:
+    """Lock rows until the end of the transaction; whether there are any. Reads nothing but their keys."""
+    return bool(rows.select_for_update(**options).order_by().only("pk"))
+
+
 def insert_rows(model: type[models.Model], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Insert rows of the fields ``names``; the database must have a default for the model's other fields."""
     fields = [_field(model, name) for name in names]

@@ -66,7 +66,7 @@ MUTANTS = (
     Mutant(
         "a claim ignores its lease",
         STORE,
-        "if Lease.objects.select_for_update().filter(pk=self.lease_id).first() is None:",
+        "if not lock(Lease.objects.filter(pk=self.lease_id)):",
         "if False:",
     ),
     Mutant(

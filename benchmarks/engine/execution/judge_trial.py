@@ -24,6 +24,7 @@ from benchmarks.engine.execution.model_clients import Model, Slot, model_client
 from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.result_store import note_adjustments
 from benchmarks.engine.execution.scoring import metrics_of
+from benchmarks.engine.sql import lock
 from benchmarks.metrics.base import Score
 from benchmarks.metrics.judges import try_judge
 from benchmarks.metrics.panel import judges_named
@@ -124,7 +125,7 @@ def reserve_trial(run: Run, lease: Lease | None = None) -> bool | None:
     with transaction.atomic():
         # As in ``ResultStore.reserve``, the experiment is locked first.
         if run.experiment_id is not None:
-            Experiment.objects.select_for_update().filter(pk=run.experiment_id).first()
+            lock(Experiment.objects.filter(pk=run.experiment_id))
         if lease is not None and not leases.is_held(lease):
             return None
         locked = Run.objects.select_for_update().get(pk=run.pk)

@@ -25,7 +25,7 @@ from benchmarks.engine.execution.reply_cache import store_responses
 from benchmarks.engine.execution.scoring import FAILED, MAX_ERROR, InternalError, ending_of
 from benchmarks.engine.execution.step_store import write_steps
 from benchmarks.engine.execution.work_items import Answer, Judged, Question, Scored, ToJudge
-from benchmarks.engine.sql import add_to_row, among, update_rows, upsert_rows
+from benchmarks.engine.sql import add_to_row, among, lock, update_rows, upsert_rows
 from benchmarks.metrics.base import JudgeUsage, Metric, Score, ScoreStatus
 from benchmarks.models import Experiment, Lease, Outcome, Result, ResultState, Run, StoredStep, Transcript
 from benchmarks.models import Score as StoredScore
@@ -77,7 +77,7 @@ class ResultStore:
         with transaction.atomic():
             # Locking the lease orders this against its release: either the release sees these claims, or there is no
             # lease any more.
-            if Lease.objects.select_for_update().filter(pk=self.lease_id).first() is None:
+            if not lock(Lease.objects.filter(pk=self.lease_id)):
                 return []
             waiting = Result.objects.filter(run_id=self.run_id, state=state).order_by("position")
             if connection.features.has_select_for_update_skip_locked:
@@ -101,7 +101,7 @@ class ResultStore:
             # The locks make reservations of several leases, and of all runs of an experiment, add up, so their sum
             # never exceeds the budget. Always the experiment first, or two runs could wait for each other.
             if self.experiment_id is not None:
-                Experiment.objects.select_for_update().filter(pk=self.experiment_id).first()
+                lock(Experiment.objects.filter(pk=self.experiment_id))
             run = Run.objects.select_for_update().get(pk=self.run_id)
             if not run.leases.filter(pk=self.lease_id).exclude(reservation=key).update(reservation=key):
                 mine = Result.objects.filter(id__in=among([unit.result_id for unit in units]), claimed_by=self.lease_id)

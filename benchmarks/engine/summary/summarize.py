@@ -17,7 +17,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import Avg, Count, F, Max, Min, Q, QuerySet, Sum
+from django.db.models import Avg, Case, Count, F, Max, Min, Q, QuerySet, Sum, When
 from django.db.models.functions import MD5
 
 from benchmarks.analysis.preferences import preference_numbers
@@ -275,12 +275,10 @@ def _histogram(run: Run, metric: str, highest: float) -> Histogram:
     width = ((highest if high is None else high) - low) / BINS or 1.0
     edges = [low + width * edge for edge in range(BINS + 1)]
     # The outer bins are open, so that a value outside its metric's range is not lost.
-    above = [Q(value__gte=edge) if place else Q() for place, edge in enumerate(edges[:-1])]
-    below = [Q(value__lt=edge) if place < BINS else Q() for place, edge in enumerate(edges[1:], 1)]
-    counts = scores.aggregate(
-        **{f"bin_{place}": Count("pk", filter=above[place] & below[place]) for place in range(BINS)}
-    )
-    return Histogram(edges, [counts[f"bin_{place}"] for place in range(BINS)])
+    below = (When(value__lt=edge, then=place) for place, edge in enumerate(edges[1:BINS]))
+    bins = scores.order_by().values_list(Case(*below, default=BINS - 1))
+    counts = dict(bins.annotate(n=Count("pk")))
+    return Histogram(edges, [counts.get(place, 0) for place in range(BINS)])
 
 
 def _breakdown(run: Run, means: Means) -> Breakdown:
