@@ -21,7 +21,7 @@ def history_charts(histories: Iterable[History], *, by_dataset: bool) -> list[Ch
     for place, history in enumerate(histories):
         if place == MOST_CHARTS:
             break
-        name = history.dataset.slug if by_dataset else history.model
+        name = history.dataset.title if by_dataset else history.model
         title = ", ".join(filter(None, [f"{name}: {metric_row(history.metric).title}", history.setting]))
         shown.append(
             charts.score_over_time(

@@ -70,7 +70,7 @@ def _drop(drop: ScoreDrop, *others: ScoreDrop) -> Notice:
     return Notice(
         state="failed",
         kind="Score drop",
-        title=f"{run.model} lost {points(-drop.difference)} points on {run.dataset.slug} ({_title(drop.metric)})",
+        title=f"{run.model} lost {points(-drop.difference)} points on {run.dataset.title} ({_title(drop.metric)})",
         url=page,
         detail=" ".join(facts),
         at=drop.created_at,
@@ -81,7 +81,7 @@ def _drop(drop: ScoreDrop, *others: ScoreDrop) -> Notice:
 
 def _run(run: Run) -> Notice:
     done, answered = n_of(run.done, run.total), run.done > run.errors
-    name = f"Run {run.pk}: {run.model} on {run.dataset.slug}"
+    name = f"Run {run.pk}: {run.model} on {run.dataset.title}"
     said, detail = {
         RunStatus.PAUSED: (f"is paused after {done} results", "Resume the run to continue."),
         RunStatus.FAILED: (f"stopped after {done} results" if answered else "stopped before its first answer", ""),

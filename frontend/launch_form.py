@@ -185,7 +185,8 @@ class LaunchForm(RequestForm):
         self, given: dict[str, Any], variants: Sequence[Mapping[str, Any]], metrics: Mapping[str, list[str]]
     ) -> dict[str, Any]:
         models, slugs = self.models, self.chosen
-        on = slugs[0] if len(slugs) == 1 else plural(len(slugs), "benchmark")
+        only = self.by_slug.get(slugs[0]) if len(slugs) == 1 else None
+        on = only.title if only else plural(len(slugs), "benchmark")
         name = f"{models[0] if len(models) == 1 else plural(len(models), 'model')} on {on}"
         known = {slug: names for slug, names in metrics.items() if names}
         request = {"name": name, "datasets": slugs, "models": models, **given}

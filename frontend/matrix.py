@@ -168,7 +168,7 @@ def _parts_of_datasets(grid: Matrix, metric: str) -> list[str]:
     parts: dict[str, None] = {}
     for run in (column.run for column in grid.columns):
         name = metric_of(run, metric)
-        title = f"{metric_row(name).title} on {run.dataset.slug}"
+        title = f"{metric_row(name).title} on {run.dataset.title}"
         parts[applies_to(title, run.numbers_of(name))] = None
     return list(filter(None, parts))
 
@@ -200,7 +200,7 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
         "ranked": [board_row(row, own) for row, own in zip(ranked, joined, strict=True)],
         "unranked": [board_row(row) for row in grid.rows if not row.place],
         "metrics": [metric_row(name) for name in reads.metrics_of(runs)],
-        "datasets": sorted({run.dataset.slug for run in runs}),
+        "datasets": sorted({(run.dataset.slug, run.dataset.title) for run in runs}),
         "facets": [(name, FACETS[name]) for name in reads.facets_of(alone)] if alone else [],
         "metric": metric,
         "margin": f"{100 * margin:g}",

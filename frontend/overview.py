@@ -166,7 +166,7 @@ def moved(shown: Board) -> str:
     if not n_compared:
         return ""
     words = [
-        f"{cell.model} {'rose' if cell.direction == 'up' else 'fell'} by {cell.change} points on {row.dataset.name}"
+        f"{cell.model} {'rose' if cell.direction == 'up' else 'fell'} by {cell.change} points on {row.dataset.title}"
         for row in shown.rows
         for cell in row.cells
         if cell.change
@@ -197,5 +197,5 @@ def _run(row: RunRow) -> Latest:
     run, finding = row.run, ""
     if not row.provisional and row.headline.mean is not None:
         finding = f"{run_finding(run)}, n = {row.headline.n_of}"
-    said = f"{run.model} on {run.dataset.name}{': ' if finding else ''}{finding}"
+    said = f"{run.model} on {run.dataset.title}{': ' if finding else ''}{finding}"
     return Latest(run, True, said, run.status, run.errors, row.cost)

@@ -83,10 +83,10 @@ def _found(matches: Matches) -> Iterator[_Entry]:
     for dataset in matches.datasets:
         version = dataset.current_version
         size = plural(version.task_count, "task") if version else "No valid version"
-        yield _Entry("Benchmark", dataset.name, reverse("frontend:dataset", args=(dataset.slug,)), size)
+        yield _Entry("Benchmark", dataset.title, reverse("frontend:dataset", args=(dataset.slug,)), size)
     for canvas_set in matches.canvas_sets:
         url = reverse("frontend:gallery", args=(canvas_set.slug,))
-        yield _Entry("Canvas set", canvas_set.slug, url, plural(canvas_set.count, "canvas"))
+        yield _Entry("Canvas set", canvas_set.name, url, plural(canvas_set.count, "canvas"))
     for model, n_runs in matches.models:
         yield _Entry("Model", model, reverse("frontend:model", args=(model,)), plural(n_runs, "run"))
     found = findings(matches.experiments)
@@ -95,14 +95,14 @@ def _found(matches: Matches) -> Iterator[_Entry]:
         said = found[experiment.pk] or f"{RUN_STATUS[state.status]}, {n_of(state.ended, state.runs)} runs ended"
         yield _Entry("Experiment", experiment.name, reverse("frontend:experiment", args=(experiment.pk,)), said)
     for run in matches.runs:
-        name = f"Run {run.pk}: {run.name or f'{run.model} on {run.dataset.name}'}"
+        name = f"Run {run.pk}: {run.name or f'{run.model} on {run.dataset.title}'}"
         drawn = _drawn(run_row(run))
         yield _Entry("Run", name, reverse("frontend:run", args=(run.pk,)), run_finding(run), ruler=drawn)
     for task, correct, answers in matches.tasks:
         dataset = task.version.dataset
         url = reverse("frontend:task", args=(dataset.slug, task.pk))
         said = f"{n_of(correct, answers)} answers correct" if answers else "Not asked yet"
-        yield _Entry("Task", f"{task.name or task.task_id}, {dataset.name}", url, said)
+        yield _Entry("Task", f"{task.name or task.task_id}, {dataset.title}", url, said)
     for review in matches.reviews:
         yield _Entry("Review", review.name, reverse("frontend:review", args=(review.pk,)))
 
@@ -118,10 +118,10 @@ def _starts(matches: Matches) -> Iterator[_Entry]:
     launch = reverse("frontend:launch")
     for dataset in matches.datasets[:STARTABLE]:
         url = f"{launch}?{urlencode({'dataset': dataset.slug})}"
-        yield _Entry("Do", f"New run on {dataset.name}", url, "Then choose models")
+        yield _Entry("Do", f"New run on {dataset.title}", url, "Then choose models")
     for canvas_set in matches.canvas_sets[:STARTABLE]:
         url = f"{launch}?{urlencode({'dataset': canvas_set.slug})}"
-        yield _Entry("Do", f"New run on {canvas_set.slug}", url, "Then choose models")
+        yield _Entry("Do", f"New run on {canvas_set.name}", url, "Then choose models")
     for model, _ in matches.models[:STARTABLE]:
         url = f"{launch}?{urlencode({'model': model})}"
         yield _Entry("Do", f"New run with {model}", url, "Then choose benchmarks")

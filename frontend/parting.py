@@ -39,6 +39,7 @@ class Failures:
     """
 
     dataset: str
+    title: str
     columns: Sequence[tuple[Run, str, int, int]]
     kinds: Sequence[tuple[Kind, Sequence[tuple[Run, int, int]]]]
     left_out: int
@@ -52,7 +53,7 @@ def parting(rows: Sequence[Row]) -> Parting:
     return Parting([row.name for row in shown], kinds[:MOST_KINDS])
 
 
-def failures(dataset: str, columns: Sequence[tuple[Run, str]]) -> Failures:
+def failures(dataset: str, title: str, columns: Sequence[tuple[Run, str]]) -> Failures:
     """What failed in runs on one dataset, the most frequent kind first."""
     kinds = sorted(_kinds([[run] for run, _ in columns]), key=lambda kind: -sum(n for n, _ in kind.counts))
     counted = [
@@ -63,7 +64,7 @@ def failures(dataset: str, columns: Sequence[tuple[Run, str]]) -> Failures:
         (kind, [(run, n, width) for (run, _), (n, width) in zip(columns, kind.counts, strict=True)])
         for kind in kinds[:MOST_LISTED]
     ]
-    return Failures(dataset, counted, listed, len(kinds) - len(listed))
+    return Failures(dataset, title, counted, listed, len(kinds) - len(listed))
 
 
 def _kinds(columns: Sequence[Sequence[Run]]) -> list[Kind]:

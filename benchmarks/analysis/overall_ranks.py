@@ -116,7 +116,7 @@ def _row_of(run: Run) -> _RowKey:
 
 def _reason(cells: Sequence[Cell | None], columns: Sequence[Column]) -> str:
     """Why a model has no rank; empty if it has one."""
-    missing = [column.dataset.slug for cell, column in zip(cells, columns, strict=True) if cell is None]
+    missing = [column.dataset.title for cell, column in zip(cells, columns, strict=True) if cell is None]
     if missing:
         return f"No full run on {', '.join(missing)}."
     for cell, column in zip(cells, columns, strict=True):

@@ -349,7 +349,7 @@ def report_of(version: DatasetVersion, base: int | None, done: str) -> str:
     """What the edit of version ``base`` led to. ``done`` is what was done, without a period."""
     dataset = version.dataset
     if version.pk == base:
-        return f"No changes: {dataset.slug} keeps version {version.number}."
+        return f"No changes: {dataset.title} keeps version {version.number}."
     if dataset.versions.filter(number__gt=version.number).exists():
-        return f"{done}: version {version.number} of {dataset.slug}, which has this content, is current again."
-    return f"{done}: {dataset.slug} now has version {version.number}."
+        return f"{done}: version {version.number} of {dataset.title}, which has this content, is current again."
+    return f"{done}: {dataset.title} now has version {version.number}."

@@ -105,7 +105,7 @@ class ReviewForm(ProblemForm):
 
 def _run_title(run: Run) -> str:
     model = " · ".join(filter(None, (run.model_label, run.variant)))
-    return visible(f"Run {run.pk}: {model} on {run.dataset.slug} v{run.version_label}")
+    return visible(f"Run {run.pk}: {model} on {run.dataset.title} v{run.version_label}")
 
 
 def _title(row: Experiment | Run) -> str:

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from benchmarks.presentation.labels import FILE_STATE, VERSION_ORIGIN, version_label
+from benchmarks.presentation.labels import FILE_STATE, VERSION_ORIGIN, dataset_title, version_label
 from tasks_app.models import CanvasSet, Question
 
 HIDDEN_KINDS = ("calibration", "preference")
@@ -54,6 +54,12 @@ class Dataset(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def title(self) -> str:
+        """What people read where the dataset is named: its name on one line, cut if it is long. The slug stands where
+        it is typed or copied, and in place of a name without a readable character."""
+        return dataset_title(self.name, self.slug)
 
 
 class DatasetVersion(models.Model):

@@ -13,7 +13,7 @@ from benchmarks.presentation.labels import run_status
 @dataclass(frozen=True, slots=True)
 class Link:
     """``page`` is the name of an address of the dashboard, ``of`` what it takes; ``name`` is for screen readers, where
-    the label says too little."""
+    the label says too little; ``more`` is its tooltip; ``typed`` stands in text and files in place of the label."""
 
     label: str
     page: str
@@ -21,10 +21,12 @@ class Link:
     query: Mapping[str, str | int | list[str]] = field(default_factory=dict)
     look: str = ""
     name: str = ""
+    more: str = ""
+    typed: str = ""
 
     @property
     def text(self) -> str:
-        return self.label
+        return self.typed or self.label
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.presentation.numbers import plural
+from benchmarks.presentation.texts import cut, visible
+
+MOST_OF_TITLE = 60
+"""Characters of a dataset's name; its page shows the whole."""
 
 _TASK_KEYS = {
     "user": "Simulated user",
@@ -123,6 +127,12 @@ def result_label(state: str, outcome: str) -> str:
 def version_label(number: int, added_canvases: int) -> str:
     """A dataset version; of an enlarged canvas set, with the number of canvases added to it: ``1 + 72 canvases``."""
     return f"{number} + {plural(added_canvases, 'canvas')}" if added_canvases else str(number)
+
+
+def dataset_title(name: str, slug: str) -> str:
+    """What a dataset of this name is called where people read: one line, cut; the slug if nothing of it can be read."""
+    words = " ".join(visible(name).split())
+    return cut(words, MOST_OF_TITLE) if any(sign.isalnum() for sign in words) else slug
 
 
 def metric_title(name: str) -> str:

@@ -21,7 +21,7 @@ _ALIKE = ("question_key", *_EXTENT)
 _SHOWN = (
     *("model", "import_format", "variant", "representation", "few_shot", "added_canvases"),
     *(*_ALIKE, "asked", "answer_key"),
-    *("dataset__slug", "dataset_version__number"),
+    *("dataset__slug", "dataset__name", "dataset_version__number"),
 )
 
 

@@ -12,6 +12,7 @@ from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Cast
 
 from benchmarks.models import COMPLETED, OF_MODELS, Result, Run, RunKind, Task
+from benchmarks.presentation.labels import dataset_title
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.runs import HeadlineNumber
 
@@ -54,11 +55,11 @@ def last_runs(column: str) -> dict[str, datetime]:
 
 @dataclass(frozen=True, slots=True)
 class LastResult:
-    """Of a model's latest completed run: its median latency in milliseconds, its headline score, and on what."""
+    """Of a model's latest completed run: its median latency in milliseconds, its headline score, and its dataset."""
 
     latency_ms: float | None
     mean: float | None
-    slug: str
+    on: str
 
 
 def last_results() -> dict[str, LastResult]:
@@ -67,5 +68,5 @@ def last_results() -> dict[str, LastResult]:
     latest = ended.values_list("model").annotate(Max("pk")).values_list("pk__max", flat=True)
     median = Cast(KeyTransform("p50", KeyTransform("latency_ms", "summary")), FloatField())
     found = Run.objects.filter(pk__in=list(latest)).annotate(median=median, mean=HeadlineNumber("mean"))
-    rows = found.values_list("model", "median", "mean", "dataset__slug")
-    return {model: LastResult(latency, mean, slug) for model, latency, mean, slug in rows}
+    rows = found.values_list("model", "median", "mean", *("dataset__name", "dataset__slug"))
+    return {model: LastResult(latency, mean, dataset_title(*named)) for model, latency, mean, *named in rows}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.core.cache import cache
 from django.db.models import F
 
-from benchmarks.models import DatasetVersion, Run, Task
+from benchmarks.models import Dataset, DatasetVersion, Run, Task
 from benchmarks.queries.runs import runs_to_rescore
 
 BATCH = 1_000
@@ -20,7 +20,7 @@ class NewerReferences:
     """A dataset whose current version, ``new``, holds answers to ``n_tasks`` of version ``old`` against other
     references. Unless its questions are the same, stored answers cannot be scored by it."""
 
-    slug: str
+    dataset: Dataset
     old: int
     new: int
     n_tasks: int
@@ -36,7 +36,7 @@ def newer_references(runs: Iterable[Run]) -> list[NewerReferences]:
         new = old.dataset.current_version
         n_tasks, same_questions = _changed(old, new) if new else (0, True)
         if new and n_tasks:
-            found.append(NewerReferences(old.dataset.slug, old.number, new.number, n_tasks, same_questions))
+            found.append(NewerReferences(old.dataset, old.number, new.number, n_tasks, same_questions))
     return found
 
 

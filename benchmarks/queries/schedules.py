@@ -18,7 +18,9 @@ compared. Half of those are drops, so of 100 nights in a row without a change, a
 MAX_EARLIER_RUNS = 366
 """How far back the comparison goes: a year of daily runs."""
 MOST_SHOWN = 20
-_RUN_SHOWN = ("model", "dataset__slug", "dataset_version__number", "added_canvases", "summary", "created_at")
+_RUN_SHOWN = (
+    *("model", "dataset__slug", "dataset__name", "dataset_version__number", "added_canvases", "summary", "created_at"),
+)
 _DROP_SHOWN = (
     *("metric", "difference", "low", "high", "n_shared", "sentence", "created_at", "scheduled_run__schedule__name"),
     *(f"{run}__{name}" for run in ("scheduled_run__run", "compared_with") for name in _RUN_SHOWN),

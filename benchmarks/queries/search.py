@@ -65,7 +65,9 @@ def search(text: str) -> Matches:
             .select_related("current_version")
             .order_by("-id")[:MOST]
         ),
-        canvas_sets=list(CanvasSet.objects.filter(slug__icontains=text).order_by("-id")[:MOST]),
+        canvas_sets=list(
+            CanvasSet.objects.filter(Q(slug__icontains=text) | Q(name__icontains=text)).order_by("-id")[:MOST]
+        ),
         models=list(with_model.annotate(runs=Count("pk"))[:MOST]),
         experiments=list(experiments().filter(Q(name__icontains=text) | tagged)[:MOST]),
         reviews=list(ReviewQueue.objects.filter(name__icontains=text).order_by("-id")[:MOST]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, wraps
 from secrets import token_hex
@@ -19,7 +19,7 @@ from django.utils.html import conditional_escape, escape, format_html, format_ht
 from django.utils.safestring import SafeString, mark_safe
 
 from benchmarks.extras import command
-from benchmarks.models import Run
+from benchmarks.models import Dataset, Run
 from benchmarks.presentation import labels, numbers, texts
 from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.presentation.providers import PROVIDER_STATUS, SUPPORT
@@ -237,6 +237,19 @@ def doubtful(run: Run) -> SafeString:
 def model_link(model: str) -> SafeString:
     """The name of a model that runs have asked, with a link to its page."""
     return format_html('<a href="{}">{}</a>', address("frontend:model", model), texts.visible(model))
+
+
+@register.simple_tag
+def dataset_link(dataset: Dataset) -> SafeString:
+    """The title of a dataset, whole in the tooltip, with a link to its page."""
+    url = address("frontend:dataset", dataset.slug)
+    return format_html('<a href="{}" title="{}">{}</a>', url, texts.visible(dataset.name), dataset.title)
+
+
+@register.filter
+def title_in(slug: str, datasets: Mapping[str, Dataset]) -> str:
+    """The title of the dataset with this slug, if it is among ``datasets``."""
+    return datasets[slug].title if slug in datasets else slug
 
 
 @register.filter

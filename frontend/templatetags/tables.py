@@ -64,7 +64,8 @@ def _link(part: cells.Link, context: Context) -> str:
     query = f"?{urlencode(part.query, doseq=True)}" if part.query else ""
     href = show.address(f"frontend:{part.page}", *part.of) + query
     name = format_html(' aria-label="{}"', texts.visible(part.name)) if part.name else ""
-    return format_html('<a{} href="{}"{}>{}</a>', _classes(part.look), href, name, texts.visible(part.label))
+    title = format_html(' title="{}"', texts.visible(part.more)) if part.more else ""
+    return format_html('<a{} href="{}"{}{}>{}</a>', _classes(part.look), href, name, title, texts.visible(part.label))
 
 
 def _words(part: cells.Words, context: Context) -> str:

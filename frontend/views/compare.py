@@ -137,7 +137,7 @@ def _charts(context: dict[str, Any]) -> list[Chart | None]:
 def _title(chosen: Sequence[Run]) -> str:
     """``a and b on basic-coding``, or the number of runs where more are compared or no dataset is common."""
     if len({run.dataset_id for run in chosen}) == 1 and len(chosen) == 2:
-        return f"{chosen[0].model_label} and {chosen[1].model_label} on {chosen[0].dataset.slug}"
+        return f"{chosen[0].model_label} and {chosen[1].model_label} on {chosen[0].dataset.title}"
     return f"Compare {len(chosen)} runs" if len(chosen) > 1 else "Compare runs"
 
 

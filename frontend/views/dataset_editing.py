@@ -80,7 +80,7 @@ def new(request: HttpRequest, way: str) -> HttpResponse:
     _, button, form_class = _NEW[way]
     form = form_class(*_submitted(request))
     if not _previews(request) and (version := form.save(request.user)):
-        done = f"Dataset {version.dataset.slug} created with {plural(version.task_count, 'task')}."
+        done = f"Dataset {version.dataset.title} created with {plural(version.task_count, 'task')}."
         messages.success(request, done)
         return HttpResponseRedirect(_page_of(version.dataset))
     context = {
@@ -126,7 +126,7 @@ def _duplicate(request: HttpRequest, dataset: Dataset) -> HttpResponse:
     require(request, "benchmarks.add_dataset")
     form = DuplicateForm(*_submitted(request), dataset=dataset)
     if version := form.save(request.user):
-        messages.success(request, f"Dataset {version.dataset.slug} created as a copy of {dataset.slug}.")
+        messages.success(request, f"Dataset {version.dataset.title} created as a copy of {dataset.title}.")
         return HttpResponseRedirect(_page_of(version.dataset))
     context = {
         "dataset": dataset,
@@ -173,7 +173,7 @@ def delete_task(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     dataset, version = _editable(slug)
     stored = _task_or_404(dataset, pk)
     back = reverse("frontend:task", args=(slug, pk))
-    question = f"Delete task {stored.task_id} of {slug}?"
+    question = f"Delete task {stored.task_id} of {dataset.title}?"
     note = "This creates a version without it. Earlier versions and their results keep the task."
     if confirmation := unconfirmed(request, question, "Delete task", back, note):
         return confirmation
@@ -203,13 +203,13 @@ def act(request: HttpRequest, slug: str, action: str) -> HttpResponse:
         if reason := editing.why_not_deletable(dataset):
             raise NotPossible(reason)
         note = f"This deletes {editing.lost_by_deletion(dataset)} To keep a copy, download the YAML first."
-        if confirmation := unconfirmed(request, f"Delete dataset {slug}?", "Delete dataset", back, note):
+        if confirmation := unconfirmed(request, f"Delete dataset {dataset.title}?", "Delete dataset", back, note):
             return confirmation
         editing.delete_dataset(dataset, request.user)
     except NotPossible as refusal:
         messages.error(request, refusal.message)
         return HttpResponseRedirect(back)
-    messages.success(request, f"Dataset {slug} deleted.")
+    messages.success(request, f"Dataset {dataset.title} deleted.")
     return HttpResponseRedirect(reverse("frontend:datasets"))
 
 

@@ -140,7 +140,7 @@ def _page(request: HttpRequest, slug: str) -> dict[str, Any]:
         "may_launch": may_launch(request.user),
         "may": _permissions(request),
         "is_written": dataset.kind == Dataset.Kind.YAML,
-        "crumbs": [("Benchmarks", reverse("frontend:benchmarks")), (dataset.name, None)],
+        "crumbs": [("Benchmarks", reverse("frontend:benchmarks")), (dataset.title, None)],
         "tabs": dataset_tabs(request, dataset),
     }
 
@@ -263,7 +263,7 @@ def _permissions(request: HttpRequest) -> dict[str, bool]:
 def dataset_crumbs(dataset: Dataset, title: str) -> list[tuple[str, str | None]]:
     return [
         ("Benchmarks", reverse("frontend:benchmarks")),
-        (dataset.name, reverse("frontend:dataset", args=(dataset.slug,))),
+        (dataset.title, reverse("frontend:dataset", args=(dataset.slug,))),
         (title, None),
     ]
 

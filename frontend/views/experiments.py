@@ -81,14 +81,14 @@ def chart(request: HttpRequest, pk: int, name: str, form: str) -> HttpResponse:
 def answers(request: HttpRequest, pk: int) -> HttpResponse:
     """The tasks of one dataset of the experiment against its runs."""
     stored, runs = _read(pk)
-    slugs, metric = _datasets(runs), params.text(request.GET, "metric")
+    slugs, metric = [*_datasets(runs)], params.text(request.GET, "metric")
     chosen = params.text(request.GET, "dataset")
     dataset = chosen if chosen in slugs else next(iter(slugs), "")
     columns = _columns(runs, metric, dataset)
     context = _page(request, stored, runs, "experiment-answers") | grid_context(request, columns, metric)
     context |= {
         "dataset": dataset,
-        "datasets": slugs,
+        "datasets": [*_datasets(runs).items()],
         "metric": metric,
         "metrics": [metric_row(name) for name in matrices.metrics_of([run for run, _ in columns])],
     }
@@ -100,7 +100,7 @@ def answers(request: HttpRequest, pk: int) -> HttpResponse:
 def failed(request: HttpRequest, pk: int) -> HttpResponse:
     """What failed, by kind and run, of each dataset."""
     stored, runs = _read(pk)
-    tables = [failures(slug, _columns(runs, "", slug)[:MOST_COLUMNS]) for slug in _datasets(runs)]
+    tables = [failures(slug, title, _columns(runs, "", slug)[:MOST_COLUMNS]) for slug, title in _datasets(runs).items()]
     context = _page(request, stored, runs, "experiment-failures") | {"tables": tables}
     return render(request, "frontend/experiments/failures.html", context)
 
@@ -178,8 +178,9 @@ def _read(pk: int) -> tuple[Experiment, list[Run]]:
     return stored, reads.experiment_runs(stored)
 
 
-def _datasets(runs: Sequence[Run]) -> list[str]:
-    return list(dict.fromkeys(run.dataset.slug for run in runs))
+def _datasets(runs: Sequence[Run]) -> dict[str, str]:
+    """The title of each dataset by its slug."""
+    return {run.dataset.slug: run.dataset.title for run in runs}
 
 
 def _columns(runs: Sequence[Run], metric: str, dataset: str) -> list[tuple[Run, str]]:
@@ -239,11 +240,11 @@ def _with_preferences(stored: Experiment, context: dict[str, Any], with_open: bo
             replace(each, preferences=[next((own[r.pk] for r in each.row.runs if r.pk in own), None) for own in places])
             for each in context[kind]
         ]
-    answered: dict[str, list[str]] = {}
+    answered: dict[tuple[str, str], list[str]] = {}
     for cell in {cell.run.pk: cell for row in context["matrix"].rows for cell in row.cells if cell}.values():
         if cell.run.status in COMPLETED and not cell.run.representation:
-            answered.setdefault(cell.run.dataset.slug, []).append(str(cell.run.pk))
-    comparable = {slug: ",".join(ids[:MOST_RUNS]) for slug, ids in answered.items() if len(ids) > 1}
+            answered.setdefault((cell.run.dataset.title, cell.run.dataset.slug), []).append(str(cell.run.pk))
+    comparable = [(title, ",".join(ids[:MOST_RUNS])) for (title, _), ids in answered.items() if len(ids) > 1]
     return context | {"preferences": columns, "comparable": comparable}
 
 

@@ -141,7 +141,9 @@ def metrics(request: HttpRequest, slug: str) -> HttpResponse:
     form = LaunchForm(runnable_datasets(), request.POST)
     if slug not in form.by_slug:
         raise Http404(f"Dataset {slug} does not exist.")
-    return render(request, "frontend/launch/metrics.html", {"slug": slug, "metrics": _choice(form, slug)})
+    return render(
+        request, "frontend/launch/metrics.html", {"dataset": form.by_slug[slug], "metrics": _choice(form, slug)}
+    )
 
 
 @never_cache

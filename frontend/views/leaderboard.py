@@ -87,7 +87,7 @@ def _choices(query: QueryDict, shown: dict[str, Any]) -> list[Choice]:
     of_any = query.copy()
     for name in ("version", "metric", "setting"):
         of_any.pop(name, None)
-    datasets = [each.slug for each in shown["datasets"]]
+    datasets = [(each.slug, each.title) for each in shown["datasets"]]
     choices = [choice(of_any, "dataset", "Dataset", datasets, shown["dataset"].slug if shown["dataset"] else "")]
     if shown["dataset"]:
         versions = [(number, f"Version {number}") for number in shown["versions"]]
@@ -112,7 +112,7 @@ def overall(request: HttpRequest) -> HttpResponse:
     chosen = [column.dataset.slug for column in several.columns]
     share = {"datasets": ",".join(chosen)}
     context = {
-        "toggles": toggles(request.GET, "dataset", {each.slug: each.slug for each in several.offered}, chosen),
+        "toggles": toggles(request.GET, "dataset", {each.slug: each.title for each in several.offered}, chosen),
         "share": shared_or_shareable(request, ShareLink.Kind.OVERALL, share) if several.rows else None,
         "newer_references": newer_references(run for column in several.columns for run in column.runs),
         "may_launch": may_launch(request.user),
@@ -173,7 +173,7 @@ def board(query: QueryDict) -> dict[str, Any]:
         "version_label": setting.version(version.number) if version and setting else "",
         "metrics": [metric_row(name) for name in metrics],
         "metric": metric_row(metric) if metric else None,
-        "title": f"{dataset.slug}: leaderboard" if dataset else "Leaderboard",
+        "title": f"{dataset.title}: leaderboard" if dataset else "Leaderboard",
         "settings": [*names.values()],
         "setting": setting_words,
         "setting_told": setting.words(settings, quotes=False) if setting else "",

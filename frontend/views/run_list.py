@@ -53,7 +53,7 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
     page = Paginator(rows_of(tab, filters), PAGE_SIZE).get_page(request.GET.get("page"))
     datasets, columns = runnable_datasets(), chosen_columns(request.GET, LISTED)
     titles = {
-        "dataset": {dataset.slug: dataset.name for dataset in datasets},
+        "dataset": {dataset.slug: dataset.title for dataset in datasets},
         "status": dict(RunStatus.choices),
         "days": {str(days): title for days, title in PERIODS},
         "pinned": {"1": "Pinned"},
@@ -72,7 +72,7 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         "columns_kept": request.GET.getlist(COLUMNS),
         "filters_kept": [(name, value) for name in (*_CHIPS, "sort") if (value := params.text(request.GET, name))],
         "tags": tags_used(),
-        "datasets": [(dataset.slug, dataset.name) for dataset in datasets],
+        "datasets": [(dataset.slug, dataset.title) for dataset in datasets],
         "models": models_used(),
         "statuses": RunStatus.choices,
         "periods": PERIODS,

@@ -88,7 +88,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     scores = _scores(run, params.text(request.GET, "charts"))
     context = _status(run) | report | scores | _results(request, run) | _controls(request, run)
     context |= {
-        "run_title": f"{run.model} on {run.dataset.slug}",
+        "run_title": f"{run.model} on {run.dataset.title}",
         "has_surface": bool(run.parts.surface),
         "settings": settings_of(run),
         "canvases": sentences.canvases(run.numbers.canvases),

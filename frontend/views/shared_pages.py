@@ -175,7 +175,7 @@ def _overall(query: QueryDict) -> str | None:
         return None
     columns = [(column, metric_title(column.metric)) for column in several.columns]
     heads = [
-        f"{column.dataset.slug} v{column.version_label}, " + ", ".join(filter(None, [title, column.setting_told]))
+        f"{column.dataset.title} v{column.version_label}, " + ", ".join(filter(None, [title, column.setting_told]))
         for column, title in columns
     ]
     rows = [

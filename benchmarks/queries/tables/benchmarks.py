@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from django.utils.text import slugify
-
 from benchmarks.models import Dataset
 from benchmarks.presentation.cells import Cell, Group, Link, Mean, Moment, Part, Strip, Strong, Words, soft
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import interval, plural, score
 from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.presentation.tables import Column, Table
-from benchmarks.presentation.texts import cut
 from benchmarks.queries.benchmarks import Benchmark
+from benchmarks.queries.tables.runs import dataset_link
 
 _TASKS = {Dataset.Kind.CANVAS: "question"}
 """What a task is called, by the kind of its dataset."""
@@ -19,14 +17,12 @@ _TASKS = {Dataset.Kind.CANVAS: "question"}
 
 def _name(row: Benchmark) -> Cell:
     dataset = row.dataset
-    # A name that the slug repeats would say nothing new.
-    known = [] if slugify(dataset.name) == dataset.slug else [cut(dataset.name, 80)]
-    known += [plural(dataset.current_version.task_count, _TASKS.get(dataset.kind, "task"))]
+    known = [plural(dataset.current_version.task_count, _TASKS.get(dataset.kind, "task"))]
     if row.standing:
         known += [row.judged or metric_title(row.standing.metric), f"v{row.standing.version_label}"]
         known += [row.standing.setting] if row.standing.setting else []
     marks = [Words(text, "tag caution") for text in row.warnings] + ([Words(row.newer, "tag")] if row.newer else [])
-    parts: list[Part] = [Link(dataset.slug, "dataset", (dataset.slug,))]
+    parts: list[Part] = [dataset_link(dataset)]
     parts.append(Group([soft(" · ".join(known)), *marks], block=True))
     return [*parts, Group([_models(row)], "narrow-only", block=True)]
 
@@ -61,8 +57,8 @@ def _best(row: Benchmark) -> Cell:
 
 
 def _run(row: Benchmark) -> Cell:
-    slug = row.dataset.slug
-    return Link("Run", "launch", query={"dataset": slug}, look="button", name=f"Start run on {slug}")
+    query = {"dataset": row.dataset.slug}
+    return Link("Run", "launch", query=query, look="button", name=f"Start run on {row.dataset.title}")
 
 
 BENCHMARKS = Table[Benchmark](

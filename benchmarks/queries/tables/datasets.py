@@ -14,6 +14,7 @@ from benchmarks.presentation.labels import metric_title, result_label
 from benchmarks.presentation.numbers import number
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.presentation.texts import cut
+from benchmarks.queries.tables.runs import dataset_link
 
 KIND = {"canvas": "Canvas set", "yaml": "YAML"}
 NEVER = Words("No run yet", "soft")
@@ -27,8 +28,7 @@ def _name(dataset: Dataset) -> Cell:
     file = _file(dataset)
     marks = ["Edited here"] if dataset.edited_here else []
     marks += [f"File: {file.get_state_display()}"] if file and file.state != DatasetFile.State.GOOD else []
-    link = Link(dataset.slug, "dataset", (dataset.slug,), look="row-link anywhere")
-    return [link, Group([Words(cut(dataset.name, 100), "soft small"), *map(tag, marks)], block=True)]
+    return [dataset_link(dataset, "row-link anywhere"), *([Group([*map(tag, marks)], block=True)] if marks else [])]
 
 
 def _tasks(dataset: Dataset) -> Cell:
@@ -45,8 +45,8 @@ def _latest(dataset: Any) -> Cell:
 def _launch(dataset: Dataset) -> Cell:
     if not dataset.current_version_id:
         return ""
-    slug = dataset.slug
-    return Link("Run", "launch", query={"dataset": slug}, look="button", name=f"Start run on {slug}")
+    query = {"dataset": dataset.slug}
+    return Link("Run", "launch", query=query, look="button", name=f"Start run on {dataset.title}")
 
 
 DATASETS = Table[Any](
@@ -215,7 +215,7 @@ TASKS_TO_COPY = Table[Result](
             "name",
         ),
         Column("Name", lambda row: row.task.name, look="anywhere"),
-        Column("Dataset", lambda row: row.run.dataset.slug, look="nowrap"),
+        Column("Dataset", lambda row: dataset_link(row.run.dataset), look="nowrap"),
         Column("Result", _outcome, look="nowrap"),
     ],
     region=True,

@@ -12,7 +12,7 @@ from benchmarks.presentation.numbers import MISSING, duration, milliseconds, mon
 from benchmarks.presentation.sentences import unknown_cost, unknown_cost_of_answers
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.experiments import Progress
-from benchmarks.queries.tables.runs import model_link
+from benchmarks.queries.tables.runs import dataset_link, model_link
 
 EXPERIMENTS = Table[tuple[Experiment, Progress]](
     "Experiments",
@@ -46,7 +46,7 @@ def benchmarks_of(runs: Sequence[Run]) -> list[Benchmark]:
 BENCHMARKS_OF = Table[Benchmark](
     "Benchmarks",
     [
-        Column("Benchmark", lambda row: Link(row.run.dataset.slug, "dataset", (row.run.dataset.slug,)), "name"),
+        Column("Benchmark", lambda row: dataset_link(row.run.dataset), "name"),
         Column("Version", lambda row: row.run.version_label, "number"),
         Column("Scored by", lambda row: ", ".join(map(metric_title, row.run.metrics)), look="anywhere"),
         Column("Runs", lambda row: number(row.n_runs), "number"),
@@ -71,7 +71,7 @@ COSTS = Table[Run](
     [
         Column("Model", lambda run: model_link(run.model), "name"),
         Column("Variant", lambda run: run.variant or MISSING, look="anywhere", given="has_variants"),
-        Column("Benchmark", lambda run: run.dataset.slug),
+        Column("Benchmark", lambda run: dataset_link(run.dataset)),
         Column("Answers", lambda run: number(run.done), "number"),
         Column("Model cost", lambda run: money(run.cost_usd) if run.total else MISSING, "number"),
         Column("Judge cost", lambda run: money(run.judge_cost_usd) if run.judge_model else MISSING, "number"),

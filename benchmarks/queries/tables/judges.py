@@ -52,7 +52,7 @@ R = TypeVar("R")
 
 def _canvas_set(run: Run) -> Cell:
     canvas_set = run.dataset.known_answers_of
-    return Link(canvas_set.slug, "gallery", (canvas_set.slug,)) if canvas_set else MISSING
+    return Link(canvas_set.name, "gallery", (canvas_set.slug,), typed=canvas_set.slug) if canvas_set else MISSING
 
 
 def _kappa(run: Run) -> Cell:

@@ -55,7 +55,7 @@ def _name(row: Listed) -> Cell:
     run = row.run
     title = f"{run.name}, {run.model}" if run.name else run.model
     marked = [*marks(run), *origin(run), *left_out(run)]
-    about = f"Run {run.pk} · {run.dataset.name} · version {run.version_label}"
+    about = f"Run {run.pk} · {run.dataset.title} · version {run.version_label}"
     return [
         Link(title, "run", (run.pk,), look=_LEAD),
         _beneath(" · ".join([about, *_how(run)])),
@@ -77,7 +77,7 @@ def _how(run: Run) -> list[str]:
 
 def _shape(members: Sequence[Run]) -> str:
     models, variants = len({run.model for run in members}), len({run.variant for run in members})
-    datasets = sorted({run.dataset.name for run in members})
+    datasets = sorted({run.dataset.title for run in members})
     prompts = f" × {plural(variants, 'prompt')}" if variants > 1 else ""
     where = datasets[0] if len(datasets) == 1 else plural(len(datasets), "benchmark")
     return f"{plural(models, 'model')}{prompts} · {where}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.models import COMPLETED, PushedRun, Run
+from benchmarks.models import COMPLETED, Dataset, PushedRun, Run
 from benchmarks.presentation import sentences
 from benchmarks.presentation.cells import (
     Bar,
@@ -64,6 +64,12 @@ def cost(run: Run) -> str:
     return sentences.total_cost(run.cost_usd, judge_cost) if run.total else MISSING
 
 
+def dataset_link(dataset: Dataset, look: str = "") -> Link:
+    """The title of a dataset, with a link to its page; commands and files say its slug."""
+    whole = "" if dataset.title == dataset.name else dataset.name
+    return Link(dataset.title, "dataset", (dataset.slug,), look=look, more=whole, typed=dataset.slug)
+
+
 def model_link(model: str) -> Link:
     """The name of a model that runs have asked, with a link to its page."""
     return Link(model, "model", (model,))
@@ -83,12 +89,12 @@ def _run(run: Run) -> Cell:
 
 def _model(run: Run) -> Cell:
     variant = [soft(run.variant)] if run.variant else []
-    dataset = Group([run.dataset.slug], "soft small narrow-only")
+    dataset = Group([run.dataset.title], "soft small narrow-only")
     return [model_link(run.model), *map(tag, [*origin(run), *left_out(run)]), *variant, dataset]
 
 
 def _dataset(run: Run) -> Cell:
-    return [Link(run.dataset.slug, "dataset", (run.dataset.slug,)), Group([_asked(run)], "soft small nowrap")]
+    return [dataset_link(run.dataset), Group([_asked(run)], "soft small nowrap")]
 
 
 def _asked(run: Run) -> str:
@@ -161,10 +167,10 @@ def _imported_model(row: ImportedRow) -> Cell:
 
 
 def _imported_into(row: ImportedRow) -> Cell:
-    slug = row.run.dataset.slug
+    dataset = row.run.dataset
     if row.creates_dataset:
-        return [slug, tag("New dataset")]
-    return [Link(slug, "dataset", (slug,)), *([tag("New version")] if row.creates_version else [])]
+        return [dataset.title, tag("New dataset")]
+    return [dataset_link(dataset), *([tag("New version")] if row.creates_version else [])]
 
 
 def _scores(row: ImportedRow) -> Cell:
