@@ -15,6 +15,7 @@ from benchmarks.forms.fields import one_line_end
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Run
+from benchmarks.presentation.texts import visible
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.providers.extra_parameters import parsed_pairs, typed
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
@@ -256,7 +257,7 @@ class CalibrationForm(RequestForm):
         super().__init__(data, initial={"judge_model": judge or "", **defaults, **(initial or {})})
         for name, field in self.fields.items():
             field.help_text = str(request[name].help_text)
-        self._choose("canvas_set", [(canvas_set.slug, canvas_set.name) for canvas_set in canvas_sets])
+        self._choose("canvas_set", [(canvas_set.slug, visible(canvas_set.name)) for canvas_set in canvas_sets])
         self._choose("metric", [(name, REGISTERED_METRICS[name].title) for name in calibratable_metrics()])
         self.has_canvas_sets = bool(canvas_sets)
         self.known_judges = sorted({*settings.CODEFORGE.models, *([judge] if judge else [])})

@@ -155,7 +155,7 @@ class LaunchForm(RequestForm):
         if not self.is_run:
             raise InvalidRequest({"when": ["A schedule starts one run. Choose one model, benchmark and variant."]})
         request = self.request_data()
-        name = request.pop("name", "") or f"{request.get('model', '')} on {request.get('dataset', '')}"
+        name = request.pop("name", "") or f"{request.get('model', '')} on {self._called(request.get('dataset', ''))}"
         own = {field: self.sent.get(field, "") for field in ("when", "margin")}
         return {"name": name, "request": request, **own}
 
@@ -185,13 +185,15 @@ class LaunchForm(RequestForm):
         self, given: dict[str, Any], variants: Sequence[Mapping[str, Any]], metrics: Mapping[str, list[str]]
     ) -> dict[str, Any]:
         models, slugs = self.models, self.chosen
-        only = self.by_slug.get(slugs[0]) if len(slugs) == 1 else None
-        on = only.title if only else plural(len(slugs), "benchmark")
+        on = self._called(slugs[0]) if len(slugs) == 1 else plural(len(slugs), "benchmark")
         name = f"{models[0] if len(models) == 1 else plural(len(models), 'model')} on {on}"
         known = {slug: names for slug, names in metrics.items() if names}
         request = {"name": name, "datasets": slugs, "models": models, **given}
         request |= {"metrics_by_dataset": known} if known else {}
         return request | ({"variants": list(variants)} if variants else {})
+
+    def _called(self, slug: str) -> str:
+        return self.by_slug[slug].title if slug in self.by_slug else slug
 
     # The metrics of each benchmark: its own, unless somebody opened their list.
 

@@ -32,6 +32,7 @@ from benchmarks.queries.preferences import (
     Candidate,
     Pair,
     candidates_of,
+    compared_dataset,
     judgements_to_make,
     numbers_of,
     pooled_numbers,
@@ -117,8 +118,12 @@ class PreferenceRow(JudgingRow):
         return [each["name"] for each in self.candidates]
 
     @property
+    def dataset(self) -> str:
+        return compared_dataset(self.run)
+
+    @property
     def title(self) -> str:
-        return f"Answers of {len(self.candidates)} runs on {self.request['dataset']}"
+        return f"Answers of {len(self.candidates)} runs on {self.dataset}"
 
     @property
     def request(self) -> Mapping[str, Any]:
@@ -135,7 +140,7 @@ class PreferenceRow(JudgingRow):
 
     @property
     def basis(self) -> str:
-        return basis_sentence(self.who, self.request["dataset"], self.found)
+        return basis_sentence(self.who, self.dataset, self.found)
 
     @property
     def verdict(self) -> str:
@@ -211,7 +216,7 @@ class PeopleRow(PreferenceRow):
 
     @property
     def basis(self) -> str:
-        return basis_sentence(plural(self.choices.n_people, "reviewer"), self.request["dataset"], self.found)
+        return basis_sentence(plural(self.choices.n_people, "reviewer"), self.dataset, self.found)
 
     @property
     def verdict(self) -> str:

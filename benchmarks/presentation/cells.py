@@ -162,7 +162,7 @@ class Copied:
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """A button that opens the meaning of a word of the glossary. It has no text."""
+    """A button that opens the meaning of a word of the glossary, after what is so here, which is its text."""
 
     key: str
     text: str = ""

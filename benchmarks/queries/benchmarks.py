@@ -31,13 +31,15 @@ _COARSE = 0.2
 class Benchmark:
     """A dataset of ``recently_run_datasets`` with its ``standing``, if a recent full run of a model has a score.
 
-    ``leaders`` are the models to name, ``judged`` says who gave the score, and ``note`` why nobody leads.
+    ``leaders`` are the models to name, ``judged`` says who gave the score, ``unranked`` why the best has no rank, and
+    ``under`` which baseline exceeds it, or that only baselines have run.
     """
 
     dataset: Any
     standing: reads.Standing | None = None
     judged: str = ""
-    note: str = ""
+    unranked: str = ""
+    under: str = ""
 
     @property
     def best(self) -> Place | None:
@@ -70,15 +72,15 @@ class Benchmark:
         return self.best.run.guess_of(self.standing.metric) if self.best and self.standing else None
 
     @property
-    def warnings(self) -> list[str]:
-        """Why its scores may not tell models apart."""
+    def warnings(self) -> dict[str, str]:
+        """Why its scores may not tell models apart, in a word or two, and what that means."""
         gap = detectable_difference(self.dataset.current_version.task_count)
         low = self.best.numbers.low_missing if self.best else None
-        separated = "" if gap is None else f": separate {points(gap).removesuffix('.0')} points"
-        return [
-            *([f"Few tasks{separated}"] if gap is None or gap > _COARSE else []),
-            *(["Saturated"] if low is not None and low >= SATURATED else []),
-        ]
+        shows = "no gap between two models" if gap is None else f"only gaps of {points(gap)} points or more"
+        return {
+            **({"Few tasks": f"Can show {shows}"} if gap is None or gap > _COARSE else {}),
+            **({"Saturated": "The best model has nearly every point"} if low is not None and low >= SATURATED else {}),
+        }
 
     @property
     def newer(self) -> str:
@@ -114,5 +116,5 @@ def _benchmark(dataset: Any, standing: reads.Standing | None, judged: str) -> Be
         return Benchmark(dataset)
     first = standing.places[0]
     if first.run.is_baseline:
-        return Benchmark(dataset, note=only_baselines(standing.marks) if standing.marks else "")
-    return Benchmark(dataset, standing, judged, f"Not ranked: {first.reason}" if first.reason else standing.under)
+        return Benchmark(dataset, under=only_baselines(standing.marks) if standing.marks else "")
+    return Benchmark(dataset, standing, judged, first.reason, "" if first.reason else standing.under)

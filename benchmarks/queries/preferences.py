@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models.fields.json import KeyTextTransform
 
 from benchmarks.analysis.kept import kept_for
 from benchmarks.analysis.preferences import (
@@ -20,7 +21,8 @@ from benchmarks.analysis.preferences import (
 )
 from benchmarks.analysis.score_table import read_scores
 from benchmarks.metrics.preference import Preference
-from benchmarks.models import COMPLETED, Label, Result, Run, RunKind
+from benchmarks.models import COMPLETED, Dataset, Label, Result, Run, RunKind
+from benchmarks.presentation.labels import dataset_title
 from benchmarks.summary import Preferences
 
 _FORMAT = 2
@@ -32,7 +34,14 @@ DISAGREE, TIE = "disagree", "tie"
 def preferences() -> QuerySet[Run]:
     """All preference runs, newest first, without what only the run's own page shows."""
     runs = Run.objects.filter(kind=RunKind.PREFERENCE).select_related("dataset", "dataset_version")
+    compared = Dataset.objects.filter(slug=OuterRef("compared_slug")).values("name")[:1]
+    runs = runs.annotate(compared_slug=KeyTextTransform("dataset", "preference")).annotate(compared=Subquery(compared))
     return runs.defer("breakdown", "environment", "dataset_version__facets")
+
+
+def compared_dataset(run: Run) -> str:
+    """The title of the dataset whose answers a run of ``preferences`` compares."""
+    return dataset_title(getattr(run, "compared", None) or "", (run.preference or {})["dataset"])
 
 
 def preference_detail(pk: int) -> Run:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import Max, OuterRef, QuerySet, Subquery
+from django.db.models.fields.json import KeyTextTransform
 
 from benchmarks.analysis.comparisons import Compared, compared_runs
-from benchmarks.models import COMPLETED, Run, ScheduledRun, ScoreDrop
+from benchmarks.models import COMPLETED, Dataset, Run, ScheduledRun, ScoreDrop
 from benchmarks.run_parameters import Decides, deciding
 from benchmarks.statistics import margins
 
@@ -33,9 +34,12 @@ _SAME = (
 
 
 def with_latest_run(schedules: QuerySet[Any]) -> QuerySet[Any]:
-    """The schedules, each with ``latest_run_id``, the id of the last run it started."""
+    """The schedules, each with ``latest_run_id``, the id of the last run it started, and the name of its dataset."""
     runs = ScheduledRun.objects.filter(schedule=OuterRef("pk")).order_by("-pk").values("run_id")
-    annotated: QuerySet[Any] = schedules.annotate(latest_run_id=Subquery(runs[:1]))
+    named = Dataset.objects.filter(slug=OuterRef("dataset_slug")).values("name")
+    annotated: QuerySet[Any] = schedules.annotate(
+        latest_run_id=Subquery(runs[:1]), dataset_slug=KeyTextTransform("dataset", "request")
+    ).annotate(dataset_name=Subquery(named[:1]))
     return annotated
 
 

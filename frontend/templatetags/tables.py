@@ -133,6 +133,6 @@ _DRAWINGS: dict[type, Callable[[Any, Context], str]] = {
     cells.Submit: _submit,
     cells.Tick: _tick,
     cells.Copied: _copied,
-    cells.Info: lambda part, _: show.info(part.key),
+    cells.Info: lambda part, _: show.info(part.key, texts.visible(part.text)),
     cells.Group: _group,
 }

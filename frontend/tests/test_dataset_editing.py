@@ -135,14 +135,14 @@ def test_a_task_is_edited_moved_added_and_deleted_each_with_a_version(client: Cl
     make_dataset(3)
     task = task_row()
     response = client.post(f"/datasets/sums/tasks/{task.pk}/edit/", edited(task, input="New?", place="3"), follow=True)
-    assert "Task task-1 changed: sums now has version 2." in text_of(response)
+    assert "Task task-1 changed: Sums now has version 2." in text_of(response)
     assert [task.id for task in spec_of(current()).tasks] == ["task-2", "task-3", "task-1"]
     assert task_row().input == "New?"
 
     fresh = {"id": "new", "name": "New", "input": "Why?", "expected_output": "So", "difficulty": "easy"}
     client.post("/datasets/sums/tasks/new/", {"base": current().pk, **fresh})
     address = f"/datasets/sums/tasks/{task_row('task-2').pk}/delete/"
-    assert "Delete task task-2 of sums?" in text_of(client.post(address))
+    assert "Delete task task-2 of Sums?" in text_of(client.post(address))
     client.post(address, {"confirmed": "yes"})
     assert [task.id for task in spec_of(current()).tasks] == ["task-3", "task-1", "new"]
     assert current().number == 4
@@ -241,7 +241,7 @@ def test_versions_are_compared_downloaded_and_restored(client: Client) -> None:
     assert [json.loads(line)["input"] for line in lines] == ["New?", "What is 2 + 2?"]
     restored = {"version": 1, "base": current().pk}
     response = client.post("/datasets/sums/do/restore/", restored, follow=True)
-    assert "version 1 of sums, which has this content, is current again" in text_of(response)
+    assert "version 1 of Sums, which has this content, is current again" in text_of(response)
     assert "Not saved:" in text_of(client.post("/datasets/sums/do/restore/", {**restored, "version": 2}, follow=True))
     assert current().number == 1
 
@@ -252,7 +252,7 @@ def test_a_dataset_is_deleted_after_a_question_unless_it_has_runs(client: Client
     assert "has 1 run that depends" in text_of(client.post("/datasets/sums/do/delete/", follow=True))
     run.delete()
     page = text_of(client.post("/datasets/sums/do/delete/"))
-    assert "<h1>Delete dataset sums?" in page
+    assert "<h1>Delete dataset Sums?" in page
     assert "This deletes 1 version with all tasks." in page
     assert client.post("/datasets/sums/do/delete/", {"confirmed": "yes"})["Location"] == "/datasets/"
     assert not Dataset.objects.exists()
@@ -266,7 +266,7 @@ def test_tasks_of_results_are_copied_with_their_content_once(client: Client) -> 
     assert "Copy 2 tasks to a dataset" in text_of(client.get("/results/copy/", {"result": keys}))
     sent = {"result": [*keys, keys[0]], "dataset": "hard"}
     response = client.post("/results/copy/", sent, follow=True)
-    assert "2 tasks copied: hard now has version 2." in text_of(response)
+    assert "2 tasks copied: Sums now has version 2." in text_of(response)
     assert [task.id for task in spec_of(current("hard")).tasks] == ["task-1", "task-1-2", "task-2"]
     copy = task_row("task-1-2", "hard")
     assert copy.tools == [TOOL]
@@ -274,7 +274,7 @@ def test_tasks_of_results_are_copied_with_their_content_once(client: Client) -> 
     assert f"/runs/{run.pk}/results/{keys[1]}/" in client.get(kept).content.decode()
     entry = AuditEntry.objects.filter(action="dataset.copy").latest("pk")
     assert entry.detail == {"results": [[run.pk, key] for key in keys]}
-    assert "No changes: hard keeps version 2." in text_of(client.post("/results/copy/", sent, follow=True))
+    assert "No changes: Sums keeps version 2." in text_of(client.post("/results/copy/", sent, follow=True))
 
 
 def test_tasks_of_results_make_a_new_dataset_and_generated_ones_are_left_out(client: Client) -> None:
@@ -350,7 +350,7 @@ def test_a_dataset_is_duplicated_on_its_page(client: Client) -> None:
     taken = client.post("/datasets/sums/edit/duplicate/", {"slug": "sums", "name": "Sums"})
     assert "sums" in str(taken.context["form"].errors["slug"])
     done = client.post("/datasets/sums/edit/duplicate/", {"slug": "more", "name": "More"}, follow=True)
-    assert "Dataset more created as a copy of sums." in done.content.decode()
+    assert "Dataset More created as a copy of Sums." in done.content.decode()
     copy = Dataset.objects.get(slug="more").current_version
     assert copy is not None
     assert dataset.current_version is not None

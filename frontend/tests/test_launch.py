@@ -132,7 +132,7 @@ def test_the_estimate_is_shown_before_anything_starts(client: Client) -> None:
         assert "<dt>Requests</dt> <dd> 12" in html
         assert f"{duration(plan.seconds_low)} to {duration(plan.seconds_high)}".replace("\u00a0", " ") in html
         assert "± 37.5" in html, "the widest that an interval of three tasks can be"
-        assert "sums: 3 tasks are too few to show any gap." in html
+        assert "Sums: 3 tasks are too few to show any gap." in html
     html = page(client, "/runs/new/plan/", {"dataset": "sums", "model": "typo"})
     assert "To see an estimate, fix the following" in html
     assert "provider" in html
@@ -256,7 +256,7 @@ def test_several_models_start_an_experiment(client: Client) -> None:
     response = client.post("/runs/new/", {**sent, "tags": "autumn", "limit": "2"})
     experiment = Experiment.objects.get()
     assert response["Location"] == f"/experiments/{experiment.pk}/"
-    assert (experiment.name, experiment.tags) == ("3 models on sums", ["autumn"])
+    assert (experiment.name, experiment.tags) == ("3 models on Sums", ["autumn"])
     assert [run.model for run in experiment.runs.order_by("pk")] == [sent["model"], "baseline/random", "baseline/empty"]
     assert {run.limit for run in experiment.runs.all()} == {2}
 
@@ -382,7 +382,7 @@ def test_the_known_part_of_a_cost_is_shown_and_the_missing_price_named(client: C
 def test_more_tasks_would_show_a_smaller_gap(client: Client) -> None:
     make_dataset(100, slug="sums")
     html = page(client, "/runs/new/plan/", REQUEST)
-    assert re.search(r"<strong>sums shows gaps of 1\d\.\d points</strong> or more", html)
+    assert re.search(r"<strong>Sums shows gaps of 1\d\.\d points</strong> or more", html)
     assert re.search(r"For 15 points: \d+ more tasks\.", html)
 
 
@@ -453,7 +453,7 @@ def test_the_form_is_saved_as_a_schedule(client: Client) -> None:
     response = client.post("/runs/new/", {**sent, "when": "03:00"})
     saved = Schedule.objects.get()
     assert response["Location"] == f"/settings/schedules/{saved.pk}/"
-    assert (saved.name, saved.when, saved.enabled) == ("baseline/reference on sums", "03:00", True)
+    assert (saved.name, saved.when, saved.enabled) == ("baseline/reference on Sums", "03:00", True)
     assert saved.request == {"model": "baseline/reference", "dataset": "sums", "metrics": ["exact_match"], "limit": 2}
     assert not Run.objects.exists()
 
@@ -504,7 +504,7 @@ def test_each_model_says_its_last_score_and_what_the_chosen_tasks_cost_with_it(
     dataset = make_dataset(3, slug="sums")
     make_scored_run(dataset, (1.0, 0.0, 0.0), model=MODEL)
     html = page(client, "/runs/new/?dataset=sums")
-    assert re.search(r"last run .{0,200}, 0\.333 on sums", html)
+    assert re.search(r"last run .{0,200}, 0\.333 on Sums", html)
     plan = page(client, "/runs/new/plan/", {"model": MODEL, "dataset": "sums"})
     high = plan_run({"model": MODEL, "dataset": "sums", "metrics": ["exact_match"]}).known_high
     assert high

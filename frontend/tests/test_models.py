@@ -33,9 +33,9 @@ def test_a_model_has_a_page_with_its_place_its_history_and_its_runs(client: Clie
     assert "Below 1" in html
     assert "−66.7" in html
     assert "2 of 2" in html
-    assert "sums: Exact match" in html
+    assert "Sums: Exact match" in html
     chart = client.get("/models/openai/gpt-large/charts/history-1.svg")
-    assert b"sums: Exact match" in chart.content
+    assert b"Sums: Exact match" in chart.content
     assert client.get("/models/openai/gpt-large/charts/history-9.svg").status_code == 404
     assert "Above 1" in page(client, "/models/vendor/small/")
     assert client.get("/models/nobody/").status_code == 404

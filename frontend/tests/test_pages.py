@@ -826,8 +826,17 @@ def test_without_permission_there_is_no_launch_form_and_no_action(client: Client
 
 def test_a_first_visitor_sees_that_the_judge_has_no_key_and_how_many_datasets_there_are(client: Client) -> None:
     for number in range(14):
-        make_dataset(1, slug=f"set-{number:02}")
+        make_dataset(1, slug=f"set-{number:02}", name=f"Set {number:02}")
     text = " ".join(page(client, "/").split("Ready to use")[1].split())
-    assert "set-11 and 2 more" in text
+    assert "Set 11 and 2 more" in text
     judge = text.split("<dt>Judge</dt>")[1]
     assert "No key" in judge.split("</dd>")[0]
+
+
+def test_a_benchmark_shows_its_title_and_why_it_is_not_ranked_and_is_selected_to_run(client: Client) -> None:
+    make_scored_run(make_dataset(4, name="Short sums"), (1.0, 0.0, None, None))
+    html = page(client, "/benchmarks/")
+    assert ">Short sums</a>" in html
+    assert "Only 2 of 4 results have a score" in html.split("Not ranked")[1]
+    assert '<input type="checkbox" name="dataset" value="sums" form="selected" aria-label="Select Short sums"' in html
+    assert re.search(r'<form id="selected" [^>]*action="/runs/new/"', html)

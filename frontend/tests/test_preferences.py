@@ -145,10 +145,10 @@ def test_an_experiment_shows_strengths_by_the_judge_and_by_people_as_columns(
     first = start_preference({**asked_judge, "tasks": 20})
     assert "Preference</a>" not in text_of(client, address)
     worked(first)
-    assert "Preference on sums: 40 choices of loop/judge on 20 tasks. " in text_of(client, address)
+    assert "Preference on Sums: 40 choices of loop/judge on 20 tasks. " in text_of(client, address)
     second = worked(start_preference({**asked_judge, "only_new": True}))
     page = text_of(client, address)
-    assert "Preference on sums: 60 choices of loop/judge on 30 tasks, pooled over 2 preference runs. " in page
+    assert "Preference on Sums: 60 choices of loop/judge on 30 tasks, pooled over 2 preference runs. " in page
     assert page.count(">Preference</a>") == 1
     assert f'<a href="/preferences/{second.pk}/">Preference</a>' in page
     assert '<small class="soft">loop/judge, sums; rank</small>' in page
@@ -161,7 +161,7 @@ def test_an_experiment_shows_strengths_by_the_judge_and_by_people_as_columns(
             known = item.result.task.known_answer or {}
             item = save_and_next(queue, item.pk, {"value": float("bbb" in known["text"])})
     page = text_of(client, address)
-    assert "Preference on sums: 34 choices of 1 reviewer on 30 tasks." in page
+    assert "Preference on Sums: 34 choices of 1 reviewer on 30 tasks." in page
     assert page.count(">Preference</a>") == 2
     assert page.index("People, sums; rank") < page.index("loop/judge, sums; rank")
     row = re.search(r'<th scope="row">(?:(?!</tr>).)*loop/bbb.*?</tr>', page)

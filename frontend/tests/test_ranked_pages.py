@@ -182,7 +182,7 @@ def test_a_run_has_one_rank_on_every_page(client: Client, n_models: int) -> None
 
 
 def test_the_leaderboard_opens_on_what_most_models_share(client: Client) -> None:
-    few, most = make_dataset(4, slug="few"), make_dataset(4, slug="most")
+    few, most = make_dataset(4, slug="few", name="Few"), make_dataset(4, slug="most", name="Most")
     for model in ("a/x", "a/y", "a/z"):
         make_scored_run(most, (1.0, 0.0, 1.0, 0.0), model=model, metrics=["contains"])
     make_scored_run(most, (1.0, 0.0, 1.0, 0.0), model="a/x", metrics=["exact_match"])
@@ -190,8 +190,8 @@ def test_the_leaderboard_opens_on_what_most_models_share(client: Client) -> None
         make_scored_run(most, (1.0, 0.0, 1.0, 0.0), model="a/v", metrics=["exact_match"])
         make_scored_run(few, (1.0, 1.0, 1.0, 0.0), model="a/x")
     make_scored_run(few, (1.0, 1.0, 1.0, 0.0), model="baseline/random")
-    assert "most: leaderboard Version 1, Contains" in shown(client, "/leaderboard/")
-    assert "few: leaderboard" in shown(client, "/leaderboard/?dataset=few")
+    assert "Most: leaderboard Version 1, Contains" in shown(client, "/leaderboard/")
+    assert "Few: leaderboard" in shown(client, "/leaderboard/?dataset=few")
     for model in ("a/y", "a/z"):
         make_scored_run(few, (1.0, 1.0, 1.0, 0.0), model=model)
-    assert "few: leaderboard" in shown(client, "/leaderboard/"), "of equals the newest"
+    assert "Few: leaderboard" in shown(client, "/leaderboard/"), "of equals the newest"

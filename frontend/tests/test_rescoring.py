@@ -66,7 +66,7 @@ def test_the_references_of_a_newer_version_are_offered(client: Client) -> None:
     corrected = [make_task(1, expected_output="3"), make_task(2), make_task(3)]
     make_dataset(corrected, slug=dataset.slug)
     of_run, *others = (" ".join(client.get(each).content.decode().split()) for each in pages)
-    assert f"{mark}: version 2 of {dataset.slug} changes 1 expected answer of version 1." in of_run
+    assert f"{mark}: version 2 of {dataset.title} changes 1 expected answer of version 1." in of_run
     assert f'href="/runs/{run.pk}/rescore/?version=2"' in of_run
     for html in others:
         assert mark in html

@@ -26,7 +26,7 @@ def heading(html: str) -> str:
 
 def test_a_run_is_labeled_on_its_page(client: Client) -> None:
     run = make_scored_run(model="loop/model")
-    assert heading(page(client, f"/runs/{run.pk}/")) == "loop/model on sums"
+    assert heading(page(client, f"/runs/{run.pk}/")) == "loop/model on Sums"
     sent = {"name": "Baseline of May", "tags": " nightly, gpu ,", "notes": "Kept.", "pinned": "on", "baseline": "on"}
     assert client.post(f"/runs/{run.pk}/edit/", sent).headers["Location"] == f"/runs/{run.pk}/"
     html = page(client, f"/runs/{run.pk}/")

@@ -19,7 +19,8 @@ from frontend.views.lists import page_of
 def benchmarks(request: HttpRequest) -> HttpResponse:
     text = params.text(request.GET, "text")
     page = page_of(request, recently_run_datasets(text))
-    table = BENCHMARKS.where(may_launch=may_launch(request.user))
+    launches = may_launch(request.user)
+    table = BENCHMARKS.where(may_launch=launches)
     rows = benchmarks_of(list(page))
     context = {
         "live_state": live_state(),
@@ -28,5 +29,6 @@ def benchmarks(request: HttpRequest) -> HttpResponse:
         "has_marks": any(row.has_marks for row in rows),
         "text": text,
         "may_edit": may_edit(request.user),
+        "may_launch": launches,
     }
     return render(request, "frontend/datasets/benchmarks.html", context)

@@ -97,7 +97,7 @@ def test_an_edit_creates_a_version_with_its_author_and_an_entry_in_the_history(
     assert list(tasks(dataset)) == ["task-1", "task-2", "task-3"]
     assert tasks(dataset)["task-2"].input == "New?\nYes."
     assert response.redirect_chain == [(f"{ADMIN}/dataset/{dataset.pk}/change/", 302)]
-    assert "Task task-2 changed: sums now has version 2." in text_of(response)
+    assert "Task task-2 changed: Sums now has version 2." in text_of(response)
     assert "Task task-2 changed (version 2)." in LogEntry.objects.get().get_change_message()
 
 
@@ -137,7 +137,7 @@ def test_a_task_is_added_with_the_tools_that_its_rows_name(admin_client: Client)
         "context": ["One\r\npassage", "", "Two"],
     }
     response = admin_client.post(address, filled(admin_client, address, **given), follow=True)
-    assert "Task new added: sums now has version 2." in text_of(response)
+    assert "Task new added: Sums now has version 2." in text_of(response)
     added = tasks(dataset)["new"]
     assert added.expected_tools == (ToolUse(name="add", args={"a": 1}), ToolUse(name="stop"))
     assert added.context == ("One\npassage", "Two")

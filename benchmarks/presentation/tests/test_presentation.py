@@ -275,3 +275,16 @@ def test_a_sample_names_its_clusters_if_they_are_fewer_than_its_results():
         == "96 of 100 (96%) in 12 clusters"
     )
     assert sentences.sample(MetricNumbers(n=96, n_expected=96, n_clusters=96), live=False) == "96 of 96"
+
+
+def test_a_dataset_is_called_by_its_name_in_one_line_or_else_by_its_slug() -> None:
+    for name, expected in (
+        ("Reasoning", "Reasoning"),
+        (" 3 to 8\nshapes,  seed 11", "3 to 8 shapes, seed 11"),
+        ("推論", "推論"),
+        ("a\u202eb", "a⟨RLO⟩b"),
+        ("x" * 61, "x" * 59 + "…"),
+        ("", "slug"),
+        (" \u00a0—", "slug"),
+    ):
+        assert labels.dataset_title(name, "slug") == expected

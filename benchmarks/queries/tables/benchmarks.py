@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 from benchmarks.models import Dataset
-from benchmarks.presentation.cells import Cell, Group, Link, Mean, Moment, Part, Strip, Strong, Words, soft
+from benchmarks.presentation.cells import (
+    Cell,
+    Group,
+    Info,
+    Link,
+    Mean,
+    Moment,
+    Part,
+    Strip,
+    Strong,
+    Tick,
+    Words,
+    soft,
+    tag,
+)
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import interval, plural, score
-from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.benchmarks import Benchmark
 from benchmarks.queries.tables.runs import dataset_link
 
 _TASKS = {Dataset.Kind.CANVAS: "question"}
 """What a task is called, by the kind of its dataset."""
+FORM = "selected"
+"""The form that the boxes belong to."""
+
+
+def _tick(row: Benchmark) -> Cell:
+    return Tick("dataset", row.dataset.slug, FORM, f"Select {row.dataset.title}")
 
 
 def _name(row: Benchmark) -> Cell:
     dataset = row.dataset
     known = [plural(dataset.current_version.task_count, _TASKS.get(dataset.kind, "task"))]
     if row.standing:
-        known += [row.judged or metric_title(row.standing.metric), f"v{row.standing.version_label}"]
-        known += [row.standing.setting] if row.standing.setting else []
-    marks = [Words(text, "tag caution") for text in row.warnings] + ([Words(row.newer, "tag")] if row.newer else [])
+        known += [row.judged or metric_title(row.standing.metric), *filter(None, [row.standing.setting])]
+    marks = [Words(text, "tag caution", more) for text, more in row.warnings.items()]
+    marks += [tag(row.newer)] if row.newer else []
     parts: list[Part] = [dataset_link(dataset)]
     parts.append(Group([soft(" · ".join(known)), *marks], block=True))
     return [*parts, Group([_models(row)], "narrow-only", block=True)]
@@ -46,14 +65,14 @@ def _score(row: Benchmark) -> Cell:
 
 def _best(row: Benchmark) -> Cell:
     if row.best is None:
-        return Words(row.note or "No results yet", "soft")
+        return Words(row.under or "No results yet", "soft")
     models = [Link(run.model, "model", (run.model,)) for run in row.leaders]
-    numbers = row.best.numbers
-    scored = f"scored {n_of_mean(row.best.run.headline, numbers)}"
-    of = f"of {plural(len(row.means), 'model')}" if len(row.means) > 1 else "only model"
-    among = Link(of, "leaderboard", query={"dataset": row.dataset.slug})
-    said = [*([soft(row.tie)] if row.tie else []), *([soft(row.note)] if row.note else [])]
-    return [*models, *said, Group([among, f", {scored}"], "soft small", between="", block=True)]
+    tie = [soft(row.tie)] if row.tie else []
+    among = Link(f"of {plural(len(row.means), 'model')}", "leaderboard", query={"dataset": row.dataset.slug})
+    parts: list[Part] = [among, *([soft(row.under)] if row.under else [])]
+    if row.unranked:
+        parts.append(Group([tag("Not ranked"), Info("coverage", row.unranked)], "nowrap"))
+    return [*models, *tie, Group(parts, "soft small", block=True)]
 
 
 def _run(row: Benchmark) -> Cell:
@@ -64,6 +83,7 @@ def _run(row: Benchmark) -> Cell:
 BENCHMARKS = Table[Benchmark](
     "Benchmarks",
     [
+        Column("Select", _tick, hidden_head=True, only="page", look="tick", given="may_launch"),
         Column("Benchmark", _name, "name"),
         Column("Models, 0 to 1", _models, only="page", look="nowrap wide-only"),
         Column("Best score", _score, "number"),

@@ -40,7 +40,7 @@ from benchmarks.presentation.preferences import PEOPLE, strength, verdict
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.judges import agreement_of, answers_to_judge
-from benchmarks.queries.preferences import Candidate, candidates_of, judgements_to_make, numbers_of
+from benchmarks.queries.preferences import Candidate, candidates_of, compared_dataset, judgements_to_make, numbers_of
 from benchmarks.queries.tables.runs import drawn_progress
 from benchmarks.statistics.paired import Comparison
 from benchmarks.statistics.panel import JudgeOfPanel
@@ -82,7 +82,7 @@ def _result(run: Run) -> Cell:
 
 def _preference(run: Run) -> Cell:
     between = " or ".join(each["name"] for each in candidates_of(run)[:3])
-    about = f"{between} · {(run.preference or {})['dataset']} · by {run.judge_model or PEOPLE}"
+    about = f"{between} · {compared_dataset(run)} · by {run.judge_model or PEOPLE}"
     link = Link(f"Preference run {run.pk}", "preference", (run.pk,), look="row-link anywhere")
     beneath = [Group(parts_of(_result(run)), block=True), Group([_preference_state(run)], block=True)]
     return [

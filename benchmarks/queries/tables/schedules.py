@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from benchmarks.models import COMPLETED, Run, Schedule
+from typing import Any
+
+from benchmarks.models import COMPLETED, Run
 from benchmarks.presentation.cells import Cell, Link, Moment, run_link, run_state, soft, tag
-from benchmarks.presentation.labels import metric_title
+from benchmarks.presentation.labels import dataset_title, metric_title
 from benchmarks.presentation.numbers import MISSING
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.presentation.timetables import in_words
 from benchmarks.queries.tables.runs import headline
 
-Row = tuple[Schedule, Run | None]
+Row = tuple[Any, Run | None]
+"""A schedule of ``with_latest_run`` and that run."""
 
 
 def _name(row: Row) -> Cell:
     attention = [tag("Needs attention")] if row[0].last_problem else []
     return [Link(row[0].name, "schedule", (row[0].pk,)), *attention]
+
+
+def _dataset(row: Row) -> Cell:
+    slug = row[0].request["dataset"]
+    return Link(dataset_title(row[0].dataset_name or "", slug), "dataset", (slug,), typed=slug)
 
 
 def _score(row: Row) -> Cell:
@@ -30,7 +38,7 @@ SCHEDULES = Table[Row](
     [
         Column("Schedule", _name, "name"),
         Column("Model", lambda row: row[0].request["model"], look="anywhere"),
-        Column("Dataset", lambda row: row[0].request["dataset"], look="anywhere"),
+        Column("Dataset", _dataset, look="anywhere"),
         Column("When", lambda row: in_words(row[0].when)),
         Column(
             "Next run",

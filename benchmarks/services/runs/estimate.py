@@ -231,9 +231,9 @@ def _too_long(tasks: QuerySet[Task], request: Mapping[str, Any], n_tasks: int) -
     more = [*(task_id for _, task_id in sizes[1:NAMED]), *(["…"] if len(sizes) > NAMED else [])]
     others = f"; then {', '.join(more)}" if len(sizes) > 1 else ""
     return (
-        f"{request['dataset'].slug}: {number(len(sizes))} of {plural(n_tasks, 'prompt')} may exceed the context window "
-        f"of {request['model']} ({number(length)} tokens{answer}), {number(n_certain)} of them certainly. The longest, "
-        f"{longest_id}, has {number(low)} to {number(high)} tokens{others}. Choose "
+        f"{request['dataset'].title}: {number(len(sizes))} of {plural(n_tasks, 'prompt')} may exceed the context "
+        f"window of {request['model']} ({number(length)} tokens{answer}), {number(n_certain)} of them certainly. The "
+        f"longest, {longest_id}, has {number(low)} to {number(high)} tokens{others}. Choose "
         "a model with a larger context window or a dataset with shorter tasks."
     )
 

@@ -42,7 +42,7 @@ def dataset() -> None:
 def test_prompts_that_may_exceed_the_context_window_are_named(settings: Any) -> None:
     window(settings, 3_000)
     assert plan_run(ASKED).warnings == (
-        f"sums: 2 of 3 prompts may exceed the context window of {MODEL} (3,000 tokens), 1 of them certainly. "
+        f"Sums: 2 of 3 prompts may exceed the context window of {MODEL} (3,000 tokens), 1 of them certainly. "
         "The longest, task-3, has 4,000 to 8,000 tokens; then task-2. Choose a model with a larger context window or a "
         "dataset with shorter tasks.",
     )
