@@ -353,6 +353,23 @@ def titled(values: Iterable[str]) -> list[tuple[str, str]]:
     return [(value, labels.sentence_case(value)) for value in values]
 
 
+_NO_FILTERS = frozenset({"page", "after", "before", "open", "runs", "run", "baseline", "sort", "diff", "margin"})
+"""What an address says beside what narrows its page."""
+
+
+@register.simple_block_tag(takes_context=True)
+def filters(context: Context, content: str) -> SafeString:
+    """What narrows a page; a phone has one button in its place, which says how many are set."""
+    query = context["request"].GET
+    n_set = sum(name not in _NO_FILTERS and any(query.getlist(name)) for name in query)
+    count = (
+        format_html(' <span class="soft">{}<span class="visually-hidden"> set</span></span>', n_set) if n_set else ""
+    )
+    return format_html(
+        '<details class="fold-filters"><summary class="button">Filter{}</summary>{}</details>', count, content
+    )
+
+
 @register.simple_tag(takes_context=True)
 def sort_head(context: Context, title: str, key: str, kind: str = "") -> SafeString:
     """The head of a column; a link that sorts by it where the page has a ``sort``, ascending first."""

@@ -12,22 +12,27 @@ from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 
-from benchmarks.presentation import cells, texts
+from benchmarks.presentation import cells, numbers, texts
 from benchmarks.presentation.tables import Column, Shown
 from frontend.ruler import ruler, strip
 from frontend.templatetags import show
 
 register = template.Library()
+MOST_ON_PHONES = 3
+"""Columns that a phone has room for. The rows of a table with more of them are cards there."""
 
 
 @register.inclusion_tag("frontend/components/table.html", takes_context=True)
 def table(context: Context, shown: Shown[Any]) -> dict[str, object]:
     columns = shown.columns_of("page")
     heads = [_head(column, context) for column in columns]
-    rows = [SafeString("".join(_cell(column, row, context) for column in columns)) for row in shown.rows]
     title = shown.table.title
     caption, label = _drawn(title, context), shown.table.label or cells.cell_text(title)
-    return {"table": shown.table, "caption": caption, "label": label, "heads": heads, "rows": rows}
+    on_phones = [column for column in columns if "wide-only" not in column.look]
+    as_cards = len(on_phones) > MOST_ON_PHONES
+    look = f"{shown.table.look} cards".strip() if as_cards else shown.table.look
+    rows = [SafeString("".join(_cell(column, row, context, as_cards) for column in columns)) for row in shown.rows]
+    return {"table": shown.table, "look": look, "caption": caption, "label": label, "heads": heads, "rows": rows}
 
 
 def _head(column: Column[Any], context: Context) -> SafeString:
@@ -40,11 +45,21 @@ def _head(column: Column[Any], context: Context) -> SafeString:
     return format_html('<th scope="col"{}>{}{}</th>', _classes(kinds), title, info)
 
 
-def _cell(column: Column[Any], row: Any, context: Context) -> str:
+def _cell(column: Column[Any], row: Any, context: Context, in_card: bool) -> str:
+    cell = column.cell(row)
     look = "num " * (column.kind == "number") + column.look
+    if in_card and cells.cell_text(cell) == numbers.MISSING:
+        look = f"{look} wide-only"
     tag = 'th scope="row"' if column.kind == "name" else "td"
-    drawn = _drawn(column.cell(row), context)
-    return f"<{tag}{_classes(look.strip())}>{drawn}</{tag[:2]}>"
+    label = format_html(' data-label="{}"', column.head) if in_card and _needs_label(column, cell) else ""
+    return f"<{tag}{_classes(look.strip())}{label}>{_drawn(cell, context)}</{tag[:2]}>"
+
+
+def _needs_label(column: Column[Any], cell: cells.Cell) -> bool:
+    """Whether a card says what the cell is: a name, a state and a control say it themselves."""
+    if column.kind == "name" or column.hidden_head or cells.cell_text(cell).startswith(column.head):
+        return False
+    return not any(isinstance(part, _SPEAKING) for part in cells.parts_of(cell))
 
 
 def _drawn(cell: cells.Cell, context: Context, between: str = " ") -> SafeString:
@@ -119,6 +134,7 @@ def _group(part: cells.Group, context: Context) -> str:
     return format_html("<{0}{1}>{2}</{0}>", tag, _classes(part.look), drawn)
 
 
+_SPEAKING = (cells.State, cells.Tick, cells.Button, cells.Submit, cells.Copied)
 _DRAWINGS: dict[type, Callable[[Any, Context], str]] = {
     cells.Link: _link,
     cells.Words: _words,

@@ -56,6 +56,28 @@ def test_parts_of_a_cell_are_drawn_one_after_the_other() -> None:
     )
 
 
+def test_rows_that_are_wider_than_a_phone_become_cards_with_labels_where_a_value_needs_one() -> None:
+    def columns(number: int, look: str = "") -> str:
+        cells: list[Cell] = ["Paris", "Run 7", "–", run_state("failed")]
+        heads = ["City", "Run", "Judge", "Status"]
+        table = Table[object](
+            "Things",
+            [Column(head, lambda _, cell=cell: cell, look=look) for head, cell in zip(heads, cells, strict=True)][
+                :number
+            ],
+        )
+        shown = {"shown": table.of([None])}
+        return Template("{% load tables %}{% table shown %}").render(Context(shown))
+
+    html = columns(4)
+    assert '<table class="cards">' in html
+    assert (
+        '<td data-label="City">Paris</td><td>Run 7</td><td class="wide-only" data-label="Judge">–</td><td><span' in html
+    )
+    assert "cards" not in columns(3)
+    assert "cards" not in columns(4, look="wide-only")
+
+
 def test_a_button_is_a_form_with_the_token_of_the_page() -> None:
     html = drawn(Button("Revoke", "Revoke token a", "revoke-token", (3,), {"back": "links"}, look="danger"))
     assert '<form method="post" action="/settings/tokens/3/revoke/">' in html

@@ -20,7 +20,6 @@ from benchmarks.presentation.cells import (
     State,
     Strong,
     Words,
-    parts_of,
     run_link,
     run_state,
 )
@@ -84,12 +83,7 @@ def _preference(run: Run) -> Cell:
     between = " or ".join(each["name"] for each in candidates_of(run)[:3])
     about = f"{between} · {compared_dataset(run)} · by {run.judge_model or PEOPLE}"
     link = Link(f"Preference run {run.pk}", "preference", (run.pk,), look="row-link anywhere")
-    beneath = [Group(parts_of(_result(run)), block=True), Group([_preference_state(run)], block=True)]
-    return [
-        link,
-        Group([Words(about, "soft small anywhere")], block=True),
-        Group(beneath, "narrow-only small", block=True),
-    ]
+    return [link, Group([Words(about, "soft small anywhere")], block=True)]
 
 
 def _preference_state(run: Run) -> State:
@@ -123,8 +117,8 @@ PREFERENCES = Table[Run](
         Column("Preference run", lambda run: f"Preference run {run.pk}", only="text"),
         Column("Chosen by", lambda run: run.judge_model or PEOPLE, only="text"),
         Column("Dataset", lambda run: (run.preference or {})["dataset"], only="text"),
-        Column("Result", _result, look="finding wide-only"),
-        Column("Status", _preference_state, look="wide-only"),
+        Column("Result", _result, look="finding"),
+        Column("Status", _preference_state),
         Column(
             "Judgements",
             lambda run: f"{number(run.done)} of {number(judgements_to_make(run))}",
@@ -132,7 +126,7 @@ PREFERENCES = Table[Run](
             "nowrap wide-only",
         ),
         Column("Cost", _cost, "number"),
-        Column("Queued", lambda run: Moment(run.created_at), look="soft nowrap wide-only"),
+        Column("Queued", lambda run: Moment(run.created_at), look="soft nowrap"),
     ],
     region=True,
     look="leads",

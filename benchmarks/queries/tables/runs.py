@@ -82,15 +82,13 @@ def drawn_progress(done: int, total: int, *, live: bool) -> list[Part]:
 
 
 def _run(run: Run) -> Cell:
-    state = Group([run_state(run.status, run.errors)], "narrow-only small", block=True)
     name = [Group([run.name], "small anywhere")] if run.name else []
-    return [run_link(run.pk, "nowrap"), state, *name, *map(tag, marks(run))]
+    return [run_link(run.pk, "nowrap"), *name, *map(tag, marks(run))]
 
 
 def _model(run: Run) -> Cell:
     variant = [soft(run.variant)] if run.variant else []
-    dataset = Group([run.dataset.title], "soft small narrow-only")
-    return [model_link(run.model), *map(tag, [*origin(run), *left_out(run)]), *variant, dataset]
+    return [model_link(run.model), *map(tag, [*origin(run), *left_out(run)]), *variant]
 
 
 def _dataset(run: Run) -> Cell:
@@ -127,14 +125,14 @@ RUNS = Table[Run](
     [
         Column("Run", _run),
         Column("Model", _model, "name"),
-        Column("Dataset", _dataset, look="anywhere wide-only", given="datasets"),
+        Column("Dataset", _dataset, look="anywhere", given="datasets"),
         Column("Asked", lambda run: soft(_asked(run)), look="wide-only", only="page", given="asked"),
         Column("0 to 1", _bar, look="wide-only", only="page"),
         Column("Score", _score, look="run-score"),
-        Column("Status", lambda run: run_state(run.status, run.errors), look="wide-only"),
+        Column("Status", lambda run: run_state(run.status, run.errors)),
         Column("Progress", _progress, "number", "wide-only"),
         Column("Cost", cost, "number", "wide-only", given="cost"),
-        Column("Queued", lambda run: Moment(run.created_at), look="nowrap wide-only"),
+        Column("Queued", lambda run: Moment(run.created_at), look="nowrap"),
     ],
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.models import WebhookDelivery
-from benchmarks.presentation.cells import Button, Cell, Group, Link, Moment, State, Words, run_link
+from benchmarks.presentation.cells import Button, Cell, Link, Moment, State, Words, run_link
 from benchmarks.presentation.numbers import MISSING, number
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.webhooks import COUNTED_FOR, WebhookRow
@@ -18,13 +18,6 @@ def delivery_state(delivery: WebhookDelivery) -> State:
 def _given_up(row: WebhookRow) -> Cell:
     count = number(row.given_up)
     return Link(count, "webhook", (row.name,), {"state": "given_up"}) if row.given_up else count
-
-
-def _event(delivery: WebhookDelivery) -> Cell:
-    event = Words(delivery.event, "mono anywhere")
-    if not delivery.last_error:
-        return event
-    return [event, Group([Words(delivery.last_error, "soft anywhere")], "narrow-only small", block=True)]
 
 
 def _again(delivery: WebhookDelivery) -> Cell:
@@ -50,15 +43,13 @@ WEBHOOKS = Table[WebhookRow](
 DELIVERIES = Table[WebhookDelivery](
     "Deliveries, newest first",
     [
-        Column("Event", _event, "name"),
+        Column("Event", lambda row: Words(row.event, "mono anywhere"), "name"),
         Column("Run", lambda row: run_link(row.run_id) if row.run_id else MISSING, look="nowrap"),
         Column("Status", delivery_state),
         Column("Attempts", lambda row: row.attempts, "number"),
-        Column("Last error", lambda row: row.last_error, look="wide-text anywhere wide-only"),
-        Column("Created", lambda row: Moment(row.created_at), look="nowrap wide-only"),
-        Column(
-            "Delivered", lambda row: Moment(row.delivered_at) if row.delivered_at else MISSING, look="nowrap wide-only"
-        ),
+        Column("Last error", lambda row: row.last_error, look="wide-text anywhere"),
+        Column("Created", lambda row: Moment(row.created_at), look="nowrap"),
+        Column("Delivered", lambda row: Moment(row.delivered_at) if row.delivered_at else MISSING, look="nowrap"),
         Column("Send again", _again, "number", hidden_head=True, only="page", given="may_send"),
     ],
 )

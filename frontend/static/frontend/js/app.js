@@ -11,9 +11,12 @@
     for (const [name, value] of [...formData]) if (!value && name !== target.dataset.clean) formData.delete(name);
   });
 
-  // On a narrow screen the navigation scrolls, and a part of the page that refreshes keeps what is unfolded.
+  // On a narrow screen the navigation and tabs scroll, and a part of the page that refreshes keeps what is unfolded.
   document.addEventListener("DOMContentLoaded", () => {
-    document.querySelector(".side nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+    for (const tab of document.querySelectorAll(":is(.side nav, .tabs) [aria-current]")) {
+      const bar = tab.parentElement;
+      bar.scrollLeft = tab.offsetLeft - bar.offsetLeft - (bar.clientWidth - tab.offsetWidth) / 2;
+    }
   });
   let unfolded = [];
   document.addEventListener("htmx:beforeSwap", () => {
