@@ -16,9 +16,9 @@ MOST_CHARTS = 12
 
 
 def history_charts(histories: Iterable[History], *, by_dataset: bool) -> list[Chart]:
-    """One chart for each of the first histories, named by its dataset or by its model."""
+    """One chart for each of the first histories of two days or more, named by its dataset or by its model."""
     shown = []
-    for place, history in enumerate(histories):
+    for place, history in enumerate(filter(_lasts, histories)):
         if place == MOST_CHARTS:
             break
         name = history.dataset.title if by_dataset else history.model
@@ -46,3 +46,8 @@ def history_charts(histories: Iterable[History], *, by_dataset: bool) -> list[Ch
             )
         )
     return shown
+
+
+def _lasts(history: History) -> bool:
+    """Whether it has runs of several days; over minutes, a chart over time says nothing."""
+    return len({timezone.localtime(point.run.created_at).date() for point in history.points}) > 1

@@ -161,6 +161,14 @@ def tabs(request: HttpRequest, counts: Mapping[str, int] | None = None) -> list[
     return shown if len(shown) > 1 and any(tab.current for tab in shown) else []
 
 
+def trail(route: str, *steps: tuple[str, str | None]) -> list[tuple[str, str | None]]:
+    """The breadcrumbs of a page below the list ``route``: the entry that the navigation marks, its tab unless that is
+    its own page, and the ``steps``."""
+    entry = next(each for each in ENTRIES if any(place.route == route for place in (*each.places, *each.others)))
+    own, place = entry.places[0], next(each for each in (*entry.places, *entry.others) if each.route == route)
+    return [(entry.title, own.url), *([] if place is own else [(place.title, place.url)]), *steps]
+
+
 _OF_SETS = ("gallery", "audit")
 """Tabs that have no versions."""
 
@@ -183,6 +191,12 @@ def dataset_tabs(request: HttpRequest, dataset: Dataset) -> list[Tab]:
         url = reverse(f"frontend:{route}", args=(slug,))
         tabs.append(Tab(title, url + (chosen if route not in _OF_SETS else ""), url == request.path))
     return tabs
+
+
+def dataset_trail(dataset: Dataset, *steps: tuple[str, str | None]) -> list[tuple[str, str | None]]:
+    """The breadcrumbs of a page of a dataset; without ``steps`` of one of its tabs."""
+    url = reverse("frontend:dataset", args=(dataset.slug,)) if steps else None
+    return trail("canvases" if dataset.kind == Dataset.Kind.CANVAS else "datasets", (dataset.title, url), *steps)
 
 
 def experiment_tabs(experiment: Experiment, current: str, query: str) -> list[Tab]:

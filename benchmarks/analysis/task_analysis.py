@@ -90,12 +90,13 @@ class TaskAnalysis:
             return f"Not enough comparable runs to judge the {tasks}: at least 2 models are required."
         saturated = len(self.flags["saturated"])
         if not saturated:
-            return f"None of {tasks} is answered correctly by every strong model."
-        return f"{number(saturated)} of {tasks} no longer {'tells' if saturated == 1 else 'tell'} strong models apart."
+            return f"None of {tasks} is too easy for the strong models."
+        are, them = ("is", "it") if saturated == 1 else ("are", "them")
+        return f"{number(saturated)} of {tasks} {are} too easy: every strong model solves {them}."
 
     @property
-    def findings(self) -> str:
-        """How many tasks have each flag that the verdict does not name, and the number of effective tasks."""
+    def flagged_sentence(self) -> str:
+        """How many tasks have each flag that the verdict does not name; empty if none has."""
         words = {
             "suspect": "a suspect expected answer",
             "negative": "negative discrimination",
@@ -104,11 +105,10 @@ class TaskAnalysis:
         }
         counts = [(len(self.flags[kind]), text) for kind, text in words.items() if self.flags[kind]]
         listed = ", ".join(f"{number(count)} with {text}" for count, text in counts)
-        flagged = f"Flagged tasks: {listed}." if counts else ""
-        return " ".join(filter(None, [flagged, self._effective]))
+        return f"Flagged: {listed}." if counts else ""
 
     @property
-    def _effective(self) -> str:
+    def effective_sentence(self) -> str:
         if self.effective is None:
             return ""
         interval = ""
@@ -121,12 +121,12 @@ class TaskAnalysis:
         sentences = []
         for each in self.separations:
             better, worse = each.better, each.worse
-            pair = f"Between {better.name} ({score(better.mean)}) and {worse.name} ({score(worse.mean)})"
+            pair = f"{better.name} ({score(better.mean)}) and {worse.name} ({score(worse.mean)})"
             if each.difference is None:
-                sentences.append(f"{pair}, no difference is detected with 80% power.")
+                sentences.append(f"These tasks cannot tell {pair} apart.")
             else:
                 detected = f"{points(each.difference)} points or more"
-                sentences.append(f"{pair}, differences of {detected} are detected with 80% power.")
+                sentences.append(f"To tell {pair} apart takes a difference of {detected}.")
         return sentences
 
     @property

@@ -58,7 +58,7 @@ def test_every_place_that_shows_a_version_shows_the_canvases_that_were_added(
     slug = after.dataset.slug
     last = f"/runs/{after.pk}"
     for url in (
-        *("/", "/runs/", f"{last}/", f"{last}/export.html", "/datasets/", f"/datasets/{slug}/"),
+        *("/", "/runs/", f"{last}/", f"{last}/export.html", f"/datasets/{slug}/"),
         *(f"/datasets/{slug}/tasks/{after.results.latest('pk').task_id}/", f"/leaderboard/?dataset={slug}"),
         *("/compare/", "/admin/benchmarks/run/"),
     ):

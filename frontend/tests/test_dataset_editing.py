@@ -308,7 +308,7 @@ def test_each_permission_opens_what_it_opens_in_the_admin(settings: Any) -> None
         "add_task": ("/datasets/sums/", "Add task", "/datasets/sums/tasks/new/"),
         "change_task": (task, "Edit task", f"{task}edit/"),
         "delete_task": (task, "Delete task", f"{task}delete/"),
-        "delete_dataset": ("/datasets/sums/files/", "Delete dataset", "/datasets/sums/do/delete/"),
+        "delete_dataset": ("/datasets/sums/", "Delete dataset", "/datasets/sums/do/delete/"),
     }
     for permission in opened:
         user = User.objects.create_user(permission)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import re
+from datetime import timedelta
 from urllib.parse import quote, urlencode
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from benchmarks.models import OF_MODELS, Experiment, PushedRun, ReviewQueue, Run, RunKind, Schedule, Transcript
 from benchmarks.services.preferences import start_preference
@@ -237,7 +239,8 @@ def hostile_site(monkeypatch: pytest.MonkeyPatch) -> Run:
     label_answers(judged, truth, make_review(judged, name=HOSTILE[:150]), 25, HOSTILE[:100])
     run = make_hostile_run(HOSTILE)
     alike = {name: getattr(run, name) for name in ("model", "judge_model", "parameters")}
-    make_scored_run(run.dataset, (1.0, 0.0), answer=HOSTILE, **alike)
+    before = make_scored_run(run.dataset, (1.0, 0.0), answer=HOSTILE, **alike)
+    Run.objects.filter(pk=before.pk).update(created_at=timezone.now() - timedelta(days=1))
     other = make_scored_run(run.dataset, (1.0, 0.0), answer=HOSTILE, model=HOSTILE[:140])
     monkeypatch.setenv("OPENAI_API_KEY", "sk-for-no-request")
     start_preference({"runs": [run.pk, other.pk], "judge_model": "openai/gpt-4o", "criteria": HOSTILE[:4_000]})

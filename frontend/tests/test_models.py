@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from benchmarks.models import Run
 from frontend.chart_parts import Measure
 from frontend.charts import score_over_time
 from frontend.tests.test_pages import page
@@ -21,9 +23,11 @@ GOOD, POOR = [1.0] * N, [0.0] * 20 + [1.0] * 10
 
 
 def a_history(model: str = "openai/gpt-large", values: tuple[list[float], ...] = (GOOD, POOR)) -> None:
+    """A run a day, the last of them today."""
     dataset = make_dataset(N)
-    for given in values:
-        make_scored_run(dataset, given, model=model, summarized_at=timezone.now())
+    for days, given in zip(range(len(values), 0, -1), values, strict=True):
+        run = make_scored_run(dataset, given, model=model, summarized_at=timezone.now())
+        Run.objects.filter(pk=run.pk).update(created_at=timezone.now() - timedelta(days=days - 1))
 
 
 def test_a_model_has_a_page_with_its_place_its_history_and_its_runs(client: Client) -> None:
@@ -78,6 +82,13 @@ def test_the_page_of_a_dataset_draws_a_history_for_each_model(client: Client) ->
     assert "openai/gpt-large: Exact match" in html
     assert "vendor/small: Exact match" not in html
     assert client.get("/datasets/sums/charts/history-1.png").status_code == 200
+
+
+def test_runs_of_one_day_are_no_history(client: Client) -> None:
+    a_history()
+    Run.objects.update(created_at=timezone.now())
+    assert "Score over time" not in page(client, "/datasets/sums/")
+    assert "Score over time" not in page(client, "/models/openai/gpt-large/")
 
 
 def test_versions_are_marked_only_where_there_is_more_than_one() -> None:

@@ -151,7 +151,7 @@ def test_an_experiment_shows_strengths_by_the_judge_and_by_people_as_columns(
     assert "Preference on Sums: 60 choices of loop/judge on 30 tasks, pooled over 2 preference runs. " in page
     assert page.count(">Preference</a>") == 1
     assert f'<a href="/preferences/{second.pk}/">Preference</a>' in page
-    assert '<small class="soft">loop/judge, sums; rank</small>' in page
+    assert '<small class="soft">loop/judge, Sums; rank</small>' in page
     drawn = {"name": "Pairs", "metric": "preference", "overlap": 0, "blind": False}
     queues = [create_review({**drawn, "preference": first.pk, "size": 4})]
     queues.append(create_review({**drawn, "runs": [each.pk for each in runs], "size": 30, "seed": 3}))
@@ -163,7 +163,7 @@ def test_an_experiment_shows_strengths_by_the_judge_and_by_people_as_columns(
     page = text_of(client, address)
     assert "Preference on Sums: 34 choices of 1 reviewer on 30 tasks." in page
     assert page.count(">Preference</a>") == 2
-    assert page.index("People, sums; rank") < page.index("loop/judge, sums; rank")
+    assert page.index("People, Sums; rank") < page.index("loop/judge, Sums; rank")
     row = re.search(r'<th scope="row">(?:(?!</tr>).)*loop/bbb.*?</tr>', page)
     assert row
     assert len(re.findall(r"<small>1</small>", row[0])) == 2

@@ -39,7 +39,7 @@ from frontend import params
 from frontend.chips import Choice, chips, choice
 from frontend.drawing import dark_canvas
 from frontend.forms import CanvasSetForm
-from frontend.navigation import dataset_tabs
+from frontend.navigation import dataset_tabs, trail
 from frontend.views.shared import STYLED_SVG, or_404, paged
 from tasks_app.canvas import picture as canvas_picture
 from tasks_app.canvas.shapes import Shape, distinct_names
@@ -124,8 +124,6 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
     page = paged(request, lambda after, before: reads.gallery_page(canvas_set, filters, after, before))
     outcomes = reads.outcomes_on(run.pk, filters.task, page.rows) if run else {}
     context = {
-        "live_state": live_state(),
-        "set": canvas_set,
         "filters": filters,
         "choices": _choices(request.GET, canvas_set, runs, run, "index" if not filters.hardest else ""),
         "chips": chips(request.GET, {"answer": "Expected"}, {}),
@@ -134,10 +132,7 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
         "run": run,
         "classes": BY_CLASS.of(class_rows(slug, run)) if run else None,
         "answers": reads.answers_of(canvas_set, filters.task) if filters.task else [],
-        "may_launch": may_launch(request.user),
-        "more_url": _more_url(canvas_set) if may_edit(request.user) else "",
-        "crumbs": [("Benchmarks", reverse("frontend:benchmarks")), (canvas_set.name, None)],
-        **_tabs(request, canvas_set),
+        **_head(request, canvas_set),
     }
     return render(request, "frontend/canvases/gallery.html", context)
 
@@ -189,7 +184,9 @@ def canvas(request: HttpRequest, slug: str, index: int) -> HttpResponse:
         "variant": names[at] if names else "",
         "previous": None if before is None else reverse("frontend:canvas", args=(slug, before)),
         "following": None if after is None else reverse("frontend:canvas", args=(slug, after)),
-        "crumbs": _crumbs(canvas.canvas_set, f"Canvas {index}"),
+        "crumbs": trail(
+            "canvases", (canvas.canvas_set.name, reverse("frontend:gallery", args=(slug,))), (f"Canvas {index}", None)
+        ),
     }
     return render(request, "frontend/canvases/canvas.html", context)
 
@@ -208,7 +205,6 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
     canvas_set = _set(slug)
     shapes, blind = reads.blind_scores(canvas_set)
     context = {
-        "set": canvas_set,
         "audit": canvas_set.audit,
         "said": audit_said(audit_rows(canvas_set), blind),
         "classes": AUDIT.of(audit_rows(canvas_set)),
@@ -216,7 +212,7 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
         "faults": FAULTS.of(canvas_set.audit.get("faults", ())),
         "answers": answer_tables(canvas_set),
     }
-    context |= {"crumbs": _crumbs(canvas_set, "Audit"), **_tabs(request, canvas_set)}
+    context |= _head(request, canvas_set)
     return render(request, "frontend/canvases/audit.html", context)
 
 
@@ -291,6 +287,18 @@ def _tabs(request: HttpRequest, canvas_set: CanvasSet) -> dict[str, object]:
     return {"tabs": dataset_tabs(request, dataset)} if dataset else {}
 
 
+def _head(request: HttpRequest, canvas_set: CanvasSet) -> dict[str, Any]:
+    """What the gallery and the audit show of the set."""
+    return {
+        "live_state": live_state(),
+        "set": canvas_set,
+        "may_launch": may_launch(request.user),
+        "more_url": _more_url(canvas_set) if may_edit(request.user) else "",
+        "crumbs": trail("canvases", (canvas_set.name, None)),
+        **_tabs(request, canvas_set),
+    }
+
+
 def _more_url(canvas_set: CanvasSet) -> str:
     """The form with the settings of the set, in which only the number of canvases has to be raised."""
     if canvas_set.origin != CanvasSet.Origin.GENERATED:
@@ -299,14 +307,6 @@ def _more_url(canvas_set: CanvasSet) -> str:
     settings: dict[str, str | int] = {"name": canvas_set.name, "seed": canvas_set.seed or 0}
     settings |= {"shapes": shapes, "count": canvas_set.wanted, "tracking_steps": canvas_set.tracking_steps}
     return f"{reverse('frontend:canvases')}?{urlencode(settings)}#new-title"
-
-
-def _crumbs(canvas_set: CanvasSet, title: str) -> list[tuple[str, str | None]]:
-    return [
-        ("Benchmarks", reverse("frontend:benchmarks")),
-        (canvas_set.name, reverse("frontend:gallery", args=(canvas_set.slug,))),
-        (title, None),
-    ]
 
 
 def _shapes(canvas: Canvas) -> list[Shape]:

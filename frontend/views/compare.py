@@ -22,6 +22,7 @@ from benchmarks.services.access import may_launch
 from frontend import charts, params
 from frontend.chart_parts import Chart
 from frontend.matrix import matrix_charts, matrix_context, versus
+from frontend.navigation import trail
 from frontend.sharing import shared_or_shareable
 from frontend.task_grid import grid_context
 from frontend.view_models import MetricRow, metric_row
@@ -51,7 +52,7 @@ def tasks(request: HttpRequest) -> HttpResponse:
         "dataset": _title(chosen),
         "metric": metric,
         "metrics": [metric_row(name) for name in metrics],
-        "crumbs": [("Compare", f"{reverse('frontend:compare')}?{_query(chosen)}"), ("Task by task", None)],
+        "crumbs": trail("runs", ("Compare", f"{reverse('frontend:compare')}?{_query(chosen)}"), ("Task by task", None)),
     }
     return render(request, "frontend/compare/tasks.html", context)
 

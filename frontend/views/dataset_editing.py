@@ -34,8 +34,9 @@ from benchmarks.services.datasets import editing
 from benchmarks.services.datasets.versions import stored_fields
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from frontend import params
+from frontend.navigation import dataset_trail, trail
 from frontend.texts import Excerpt, excerpt, turns
-from frontend.views.datasets import dataset_crumbs, dataset_or_404, version_or_404
+from frontend.views.datasets import dataset_or_404, version_or_404
 from frontend.views.shared import or_404, require, unconfirmed
 
 PREVIEWED = 5
@@ -90,7 +91,7 @@ def new(request: HttpRequest, way: str) -> HttpResponse:
         "ways": [(each, title) for each, (title, _, _) in _NEW.items()],
         "way": way,
         "example": EXAMPLE if way == "file" else "",
-        "crumbs": [("Benchmarks", reverse("frontend:benchmarks")), ("Add dataset", None)],
+        "crumbs": trail("datasets", ("Add dataset", None)),
     }
     return render(request, "frontend/datasets/new.html", context)
 
@@ -117,7 +118,7 @@ def edit(request: HttpRequest, slug: str, way: str) -> HttpResponse:
         "preview": _file_preview(form) if form else None,
         "title": title,
         "button": button,
-        "crumbs": dataset_crumbs(dataset, title),
+        "crumbs": dataset_trail(dataset, (title, None)),
     }
     return render(request, "frontend/datasets/edit.html", context)
 
@@ -133,7 +134,7 @@ def _duplicate(request: HttpRequest, dataset: Dataset) -> HttpResponse:
         "form": form,
         "title": "Duplicate",
         "button": "Duplicate dataset",
-        "crumbs": dataset_crumbs(dataset, "Duplicate"),
+        "crumbs": dataset_trail(dataset, ("Duplicate", None)),
     }
     return render(request, "frontend/datasets/edit.html", context)
 
@@ -162,7 +163,7 @@ def task(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
         "form": form,
         "title": f"Edit {title}" if stored else title,
         "prompt": _prompt(form, stored),
-        "crumbs": dataset_crumbs(dataset, title),
+        "crumbs": dataset_trail(dataset, (title, None)),
     }
     return render(request, "frontend/datasets/edit_task.html", context)
 
@@ -235,7 +236,7 @@ def copy_results(request: HttpRequest) -> HttpResponse:
         "results": results,
         "tasks": TASKS_TO_COPY.of(results),
         "n_left_out": len(numbers) - len(results),
-        "crumbs": [("Benchmarks", reverse("frontend:benchmarks")), ("Copy tasks", None)],
+        "crumbs": trail("datasets", ("Copy tasks", None)),
     }
     return render(request, "frontend/datasets/copy_results.html", context)
 

@@ -34,7 +34,7 @@ from frontend import params
 from frontend.chart_parts import Chart
 from frontend.history import history_charts
 from frontend.large_ruler import LargeRuler, Scored
-from frontend.navigation import dataset_tabs
+from frontend.navigation import dataset_tabs, dataset_trail
 from frontend.texts import Difference, difference
 from frontend.view_models import metric_row
 from frontend.views.shared import chart_response, or_404, paged, placed
@@ -66,7 +66,8 @@ MOST_STATED = 10_000
 
 @require_safe
 def dataset_list(request: HttpRequest) -> HttpResponse:
-    page = Paginator(reads.dataset_list(), PAGE_SIZE).get_page(request.GET.get("page"))
+    written = reads.dataset_list().filter(kind=Dataset.Kind.YAML)
+    page = Paginator(written, PAGE_SIZE).get_page(request.GET.get("page"))
     context = {
         "live_state": live_state(),
         "page": page,
@@ -88,7 +89,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
     if _TASK_QUERY & request.GET.keys():
         url = reverse("frontend:dataset-tasks", args=(dataset_or_404(slug).slug,))
         return HttpResponseRedirect(f"{url}?{request.GET.urlencode()}")
-    context = _page(request, slug)
+    context = dataset_page(request, dataset_or_404(slug))
     context |= {
         "runs": RUNS.where(datasets=False).of(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN], title="Latest runs"),
         "standing": _standing(context["version"]),
@@ -101,7 +102,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def tasks(request: HttpRequest, slug: str) -> HttpResponse:
     """The tasks of a version."""
-    context, filters = _page(request, slug), params.task_filters(request.GET)
+    context, filters = dataset_page(request, dataset_or_404(slug)), params.task_filters(request.GET)
     version = context["version"]
     context |= {
         "filters": filters,
@@ -113,7 +114,7 @@ def tasks(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def versions(request: HttpRequest, slug: str) -> HttpResponse:
     """All versions, with what can be done with each."""
-    context = _page(request, slug)
+    context = dataset_page(request, dataset_or_404(slug))
     stored, is_written = reads.versions_of(context["dataset"]), context["is_written"]
     table = VERSIONS.where(is_written=is_written, may_restore=is_written and context["may"]["change_dataset"])
     context |= {
@@ -126,12 +127,11 @@ def versions(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def files(request: HttpRequest, slug: str) -> HttpResponse:
     """The file that the dataset comes from, and its files to download."""
-    return render(request, "frontend/datasets/files.html", _page(request, slug))
+    return render(request, "frontend/datasets/files.html", dataset_page(request, dataset_or_404(slug)))
 
 
-def _page(request: HttpRequest, slug: str) -> dict[str, Any]:
+def dataset_page(request: HttpRequest, dataset: Dataset) -> dict[str, Any]:
     """What every tab of a dataset shows, of its current version unless ``?version=`` names another."""
-    dataset = dataset_or_404(slug)
     number = params.whole_number(request.GET, "version")
     return {
         "live_state": live_state(),
@@ -140,7 +140,7 @@ def _page(request: HttpRequest, slug: str) -> dict[str, Any]:
         "may_launch": may_launch(request.user),
         "may": _permissions(request),
         "is_written": dataset.kind == Dataset.Kind.YAML,
-        "crumbs": [("Benchmarks", reverse("frontend:benchmarks")), (dataset.title, None)],
+        "crumbs": dataset_trail(dataset),
         "tabs": dataset_tabs(request, dataset),
     }
 
@@ -211,7 +211,7 @@ def task(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "version_before": dataset.versions.filter(number__lt=task.version.number).order_by("number").last(),
         "is_current": dataset.kind == Dataset.Kind.YAML and task.version_id == dataset.current_version_id,
         "may": _permissions(request),
-        "crumbs": dataset_crumbs(dataset, task.task_id),
+        "crumbs": dataset_trail(dataset, (task.task_id, None)),
     }
     return render(request, "frontend/datasets/task.html", context)
 
@@ -249,7 +249,7 @@ def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse
             (after, _parts({task_key(key): [task.value_of(key) for task in (before, after)] for key in _COMPARED}))
             for before, after in changes.changed
         ],
-        "crumbs": dataset_crumbs(dataset, f"Version {old} to {new}"),
+        "crumbs": dataset_trail(dataset, (f"Version {old} to {new}", None)),
     }
     return render(request, "frontend/datasets/changes.html", context)
 
@@ -258,14 +258,6 @@ def _permissions(request: HttpRequest) -> dict[str, bool]:
     """What the user may do with datasets and tasks, by the name of the permission."""
     names = (f"{verb}_{noun}" for verb in ("add", "change", "delete") for noun in ("dataset", "task"))
     return {name: may(request.user, f"benchmarks.{name}") for name in names}
-
-
-def dataset_crumbs(dataset: Dataset, title: str) -> list[tuple[str, str | None]]:
-    return [
-        ("Benchmarks", reverse("frontend:benchmarks")),
-        (dataset.title, reverse("frontend:dataset", args=(dataset.slug,))),
-        (title, None),
-    ]
 
 
 def dataset_or_404(slug: str) -> Dataset:

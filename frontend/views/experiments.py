@@ -35,7 +35,7 @@ from frontend.experiments import offered, ways_of_asking
 from frontend.launch_copies import copies
 from frontend.launch_options import model_options
 from frontend.matrix import averages_context, corrected_context, matrix_charts, matrix_context
-from frontend.navigation import experiment_tabs
+from frontend.navigation import experiment_tabs, trail
 from frontend.parting import failures
 from frontend.preferences import columns_of_experiment
 from frontend.sharing import shared_or_shareable
@@ -207,7 +207,7 @@ def _page(request: HttpRequest, stored: Experiment, runs: Sequence[Run], tab: st
         "newer_references": newer_references(runs),
         "comparison": _comparison(runs),
         "again": f"{reverse('frontend:launch')}?experiment={stored.pk}" if may_launch(request.user) else "",
-        "crumbs": [("Experiments", reverse("frontend:experiments")), (stored.name, None)],
+        "crumbs": trail("experiments", (stored.name, None)),
     }
 
 

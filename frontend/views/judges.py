@@ -26,6 +26,7 @@ from frontend import params
 from frontend.forms import CalibrationForm
 from frontend.judge_agreement import AgreementPage, labels_chart
 from frontend.judges import CalibrationRow, calibration_row
+from frontend.navigation import trail
 from frontend.views.live import live_read
 from frontend.views.shared import act_on_judging, chart_response, or_404, placed, require_launch
 
@@ -64,7 +65,7 @@ def calibration(request: HttpRequest, pk: int) -> HttpResponse:
         "row": row,
         "again": f"{reverse('frontend:judges')}?{urlencode(row.request)}",
         "may_launch": may_launch(request.user),
-        "crumbs": [("Judges", reverse("frontend:judges")), (f"Calibration {pk}", None)],
+        "crumbs": trail("judges", (f"Calibration {pk}", None)),
     }
     return render(request, "frontend/judges/detail.html", context)
 
@@ -87,7 +88,7 @@ def agreement(request: HttpRequest) -> HttpResponse:
         "by_class": part_table("Class").of(page.agreement.by_class),
         "known": BY_ANSWER.of(page.calibration.shares if page.calibration and page.calibration.numbers else ()),
         "charts": placed([labels_chart(page.agreement.corrected)], "judge-agreement-chart", query=query),
-        "crumbs": [("Judges", reverse("frontend:judges")), (page.title, None)],
+        "crumbs": trail("judges", (page.title, None)),
     }
     return render(request, "frontend/judges/people.html", context)
 

@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmarks.analysis import rankings
@@ -123,7 +122,6 @@ def overall(request: HttpRequest) -> HttpResponse:
         "unranked": [row for row in several.rows if not row.rank],
         "min_coverage": f"{rankings.MIN_COVERAGE:.0%}",
         "most": MOST_DATASETS,
-        "crumbs": [("Leaderboard", reverse("frontend:leaderboard")), ("Several datasets", None)],
     }
     return render(request, "frontend/leaderboard/overall.html", context)
 

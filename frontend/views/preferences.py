@@ -23,6 +23,7 @@ from benchmarks.services.access import may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.preferences import plan_preference, start_preference
 from frontend import params
+from frontend.navigation import trail
 from frontend.preferences import (
     PreferenceForm,
     PreferenceRow,
@@ -87,7 +88,7 @@ def preference(request: HttpRequest, pk: int) -> HttpResponse:
         "with_open": with_open,
         "shows_pairs": with_open or not open_blind_reviews(pk).exists(),
         "may_launch": may_launch(request.user),
-        "crumbs": [("Preference runs", reverse("frontend:preferences")), (f"Preference run {pk}", None)],
+        "crumbs": trail("preferences", (f"Preference run {pk}", None)),
     }
     return render(request, "frontend/preferences/detail.html", context)
 
@@ -116,11 +117,9 @@ def pairs(request: HttpRequest, pk: int) -> HttpResponse:
         "verdicts": verdicts,
         "verdict": verdict,
         "compared": [row.names[number] for number in numbers],
-        "crumbs": [
-            ("Preference runs", reverse("frontend:preferences")),
-            (f"Preference run {pk}", reverse("frontend:preference", args=(pk,))),
-            ("Pairs", None),
-        ],
+        "crumbs": trail(
+            "preferences", (f"Preference run {pk}", reverse("frontend:preference", args=(pk,))), ("Pairs", None)
+        ),
     }
     return render(request, "frontend/preferences/pairs.html", context)
 
@@ -137,6 +136,6 @@ def _row(pk: int) -> PreferenceRow:
 
 
 def _form_page(request: HttpRequest, form: PreferenceForm, status: int = 200, **context: Any) -> HttpResponse:
-    crumbs = [("Preference runs", reverse("frontend:preferences")), ("Judge side by side", None)]
+    crumbs = trail("preferences", ("Judge side by side", None))
     context |= {"form": form, "chosen": runs_to_compare(form.runs), "crumbs": crumbs}
     return render(request, "frontend/preferences/new.html", context, status=status)

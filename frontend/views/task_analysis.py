@@ -31,8 +31,7 @@ from benchmarks.services.datasets.versions import mark_doubtful
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from frontend import params
 from frontend.matrix import TINTS
-from frontend.navigation import dataset_tabs
-from frontend.views.datasets import dataset_crumbs, dataset_or_404, version_or_404
+from frontend.views.datasets import dataset_or_404, dataset_page, version_or_404
 
 MOST_SELECTED = 1_000
 
@@ -57,8 +56,7 @@ def analysis(request: HttpRequest, slug: str) -> HttpResponse:
     version = version_or_404(dataset, number) if number else dataset.current_version
     if version is None:
         raise Http404(f"{slug} has no valid version to analyze.")
-    shared = {"dataset": dataset, "version": version, "crumbs": dataset_crumbs(dataset, "Task analysis")}
-    shared["tabs"] = dataset_tabs(request, dataset)
+    shared = dataset_page(request, dataset)
     computed = task_analysis_if_ready(version, params.text(request.GET, "metric"))
     if computed is None:
         return render(request, "frontend/datasets/analysis_pending.html", shared)

@@ -272,7 +272,10 @@ class Command(ResourceCommand):
             given = {"dataset": slug, "version": version.number, "page": page}
             self.print_json(json_of(TaskAnalysisResource.of(analysis, reader_of(), **given)))
             return
-        sentences = (analysis.verdict, analysis.findings, *analysis.separation_sentences, analysis.limits)
+        sentences = (
+            *(analysis.verdict, analysis.flagged_sentence, analysis.effective_sentence),
+            *(*analysis.separation_sentences, analysis.limits),
+        )
         self.stdout.write("\n".join(filter(None, sentences)))
         rows = [
             {

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.imports.presets.base import Preset
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Result
-from benchmarks.presentation.cells import Button, Cell, Group, Link, Moment, State, Submit, Words, run_state, tag
+from benchmarks.presentation.cells import Button, Cell, Group, Link, Moment, Part, State, Submit, Words, run_state, tag
 from benchmarks.presentation.labels import metric_title, result_label
 from benchmarks.presentation.numbers import number
 from benchmarks.presentation.tables import Column, Table
@@ -24,11 +24,11 @@ def _file(dataset: Dataset) -> DatasetFile | None:
     return getattr(dataset, "file", None)
 
 
-def _name(dataset: Dataset) -> Cell:
+def _marks(dataset: Dataset) -> list[Part]:
     file = _file(dataset)
     marks = ["Edited here"] if dataset.edited_here else []
     marks += [f"File: {file.get_state_display()}"] if file and file.state != DatasetFile.State.GOOD else []
-    return [dataset_link(dataset, "row-link anywhere"), *([Group([*map(tag, marks)], block=True)] if marks else [])]
+    return [*map(tag, marks)]
 
 
 def _tasks(dataset: Dataset) -> Cell:
@@ -52,8 +52,9 @@ def _launch(dataset: Dataset) -> Cell:
 DATASETS = Table[Any](
     "Datasets",
     [
-        Column("Dataset", _name, "name"),
-        Column("Kind", lambda row: KIND[row.kind], look="nowrap wide-only"),
+        Column("Dataset", lambda row: [dataset_link(row, "row-link anywhere"), *_marks(row)], "name", only="page"),
+        Column("Dataset", lambda row: [row.slug, row.title, *_marks(row)], "name", only="text"),
+        Column("Kind", lambda row: KIND[row.kind], only="text"),
         Column("Version", lambda row: row.current_version and row.current_version.label, "number", "wide-only"),
         Column("Tasks", _tasks, "number"),
         Column("Runs", lambda row: Link(number(row.run_count or 0), "runs", query={"dataset": row.slug}), "number"),

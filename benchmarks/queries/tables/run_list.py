@@ -27,7 +27,7 @@ from benchmarks.presentation.cells import (
 from benchmarks.presentation.numbers import MISSING, number, plural, points, score
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.run_list import Listed, ListedExperiment, ListedRun
-from benchmarks.queries.tables.runs import cost, headline, left_out, marks, origin
+from benchmarks.queries.tables.runs import cost, extent, headline, left_out, marks, origin
 
 FORM = "selected"
 """The form that the boxes belong to."""
@@ -71,8 +71,7 @@ def _beneath(text: str) -> Part:
 def _how(run: Run) -> list[str]:
     """What sets a run apart from others on its version."""
     shown = [run.representation, *(["few-shot"] if run.few_shot else [])] if run.representation else []
-    shown += [f"first {number(run.limit)}"] if run.limit else []
-    return [*shown, *filter(None, (run.split, run.variant))]
+    return [*shown, *extent(run), *filter(None, [run.variant])]
 
 
 def _shape(members: Sequence[Run]) -> str:

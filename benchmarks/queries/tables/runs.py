@@ -100,8 +100,13 @@ def _asked(run: Run) -> str:
     how = [f"v{run.version_label}"]
     if run.representation:
         how += [run.representation, *(["few-shot"] if run.few_shot else [])]
-    how += [f"first {number(run.limit)}"] if run.limit else []
-    return ", ".join([*how, *filter(None, [run.split])])
+    return ", ".join([*how, *extent(run)])
+
+
+def extent(run: Run) -> list[str]:
+    """Which part of the tasks a run asks; a limit that leaves none out is not worth a word."""
+    limited = run.limit and run.limit < run.dataset_version.task_count
+    return [*([f"first {number(run.limit)}"] if limited else []), *([run.split] if run.split else [])]
 
 
 def _bar(run: Run) -> Cell:
@@ -111,7 +116,8 @@ def _bar(run: Run) -> Cell:
 
 def _score(run: Run) -> Cell:
     mean, of = headline(run)
-    return [mean if run.status in COMPLETED else tag("Provisional"), soft(of)]
+    shown = Group([mean], "mean") if run.status in COMPLETED else tag("Provisional")
+    return [shown, Group([soft(of)], block=True)]
 
 
 def _progress(run: Run) -> Cell:

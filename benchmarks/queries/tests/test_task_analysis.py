@@ -73,8 +73,9 @@ def test_flags_come_first_and_say_what_they_rest_on(analyzed: DatasetVersion) ->
         "task-6": [],
     }
     assert list(flagged(analyzed, "saturated")) == ["task-2", "task-3", "task-4"]
-    assert analysis.verdict == "3 of 6 tasks no longer tell strong models apart."
-    assert analysis.findings.startswith("Flagged tasks: 1 with a suspect expected answer. Effective tasks: about ")
+    assert analysis.verdict == "3 of 6 tasks are too easy: every strong model solves them."
+    assert analysis.flagged_sentence == "Flagged: 1 with a suspect expected answer."
+    assert analysis.effective_sentence.startswith("Effective tasks: about ")
     assert len(analysis.separations) == 2
 
 
@@ -172,9 +173,10 @@ def test_the_page_of_the_dataset_states_what_the_analysis_finds(analyzed: Datase
     page = client.get(address).content.decode()
     found = task_analysis(analyzed)
     assert found.verdict in page
-    assert found.findings in page
+    assert found.flagged_sentence in page
+    assert found.effective_sentence in page
     Run.objects.exclude(model="a/best").delete()
-    assert "View task analysis" not in client.get(address).content.decode(), "one model says nothing of the tasks"
+    assert "What the tasks show" not in client.get(address).content.decode(), "one model says nothing of the tasks"
 
 
 def test_the_page_and_the_api_mark_references(analyzed: DatasetVersion, client: Client) -> None:

@@ -231,10 +231,10 @@ def test_a_dataset_is_uploaded_fixed_edited_compared_and_downloaded(tab: Tab, si
     assert (head, rest) == ("# yaml-language-server: $schema=dataset.schema.json", RIVERS)
     page.get_by_role("button", name="Restore version 1").click()
     page.get_by_text("is current again").wait_for()
-    page.get_by_role("link", name="Files").click()
+    page.get_by_label("More", exact=True).click()
     page.get_by_role("button", name="Delete dataset").click()
     page.get_by_role("button", name="Delete dataset").click()
-    page.get_by_text("Dataset rivers deleted.").wait_for()
+    page.get_by_text("Dataset Rivers deleted.").wait_for()
 
 
 def test_a_task_that_a_model_failed_is_copied_to_a_new_dataset(tab: Tab, site: Site) -> None:
