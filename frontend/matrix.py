@@ -14,7 +14,16 @@ from benchmarks.analysis.effects import effects
 from benchmarks.analysis.matrices import Cell, Row, cell_of
 from benchmarks.analysis.score_table import metric_of
 from benchmarks.models import Experiment, Run
-from benchmarks.presentation.numbers import chance, milliseconds, money, n_of, number, percent, rank_range
+from benchmarks.presentation.numbers import (
+    chance,
+    milliseconds,
+    money,
+    money_decimals,
+    n_of,
+    number,
+    percent,
+    rank_range,
+)
 from benchmarks.presentation.ranks import Mark
 from benchmarks.presentation.sentences import applies_to
 from benchmarks.providers.base import known_sum
@@ -92,7 +101,14 @@ class AveragedRow:
         return [percent(part) for part in (shares.variants, shares.tasks, shares.rest)] if shares else []
 
 
-def board_row(row: Row, braces: Sequence[tuple[str, str]] = ()) -> BoardRow:
+def shared_counts(cells: Sequence[Sequence[Cell | None]]) -> list[str]:
+    """What each column counts, ``26 of 26``, where that is the same in all of its rows; else nothing."""
+    counts = [{_count(cell) for cell in column if cell} for column in zip(*cells, strict=True)]
+    return [next(iter(found)) if len(found) == 1 else "" for found in counts]
+
+
+def board_row(row: Row, braces: Sequence[tuple[str, str]] = (), counts: Sequence[str] = ()) -> BoardRow:
+    """``counts`` are what the heads of the columns say already."""
     place = row.place
     wholes = list({cell.run.pk: cell for cell in row.cells if cell is not None}.values())
     costs, done = [cell.cost_usd for cell in wholes], sum(cell.run.done for cell in wholes)
@@ -102,7 +118,10 @@ def board_row(row: Row, braces: Sequence[tuple[str, str]] = ()) -> BoardRow:
         row=row,
         rank=rank_range(place.rank_low, place.rank_high) if place else "",
         best=chance(place.best) if place else "",
-        cells=[None if cell is None else _board_cell(cell) for cell in row.cells],
+        cells=[
+            None if cell is None else _board_cell(cell, told)
+            for cell, told in zip(row.cells, counts or [""] * len(row.cells), strict=True)
+        ],
         cost=None if None in costs or not done else 1000 * sum(filter(None, costs)) / done,
         latency_ms=sum(latencies) / len(latencies) if latencies else None,
         tokens_out=tokens / done if done and tokens is not None else None,
@@ -183,6 +202,7 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
     alone = grid.columns[0].run if len({column.run.dataset_id for column in grid.columns}) == 1 else None
     datasets = reads.matrix(runs, metric, dataset) if facet else grid
     changes = effects(datasets)
+    counts = shared_counts([row.cells for row in grid.rows])
     bounds = [abs(bound) for row in changes.rows for e in (*row.cells, row.overall) if e for bound in (e.low, e.high)]
     return {
         "matrix": grid,
@@ -197,8 +217,10 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
         "covers": covers_of(runs).sentence if ranked else "",
         "ruler": large_ruler(grid, metric),
         "parting": parting([row for row in grid.rows if row.place]),
-        "ranked": [board_row(row, own) for row, own in zip(ranked, joined, strict=True)],
-        "unranked": [board_row(row) for row in grid.rows if not row.place],
+        "ranked": (first := [board_row(row, own, counts) for row, own in zip(ranked, joined, strict=True)]),
+        "unranked": (rest := [board_row(row, (), counts) for row in grid.rows if not row.place]),
+        "columns": [*zip(grid.columns, counts or [""] * len(grid.columns), strict=True)],
+        "cost_decimals": money_decimals(row.cost for row in (*first, *rest)),
         "metrics": [metric_row(name) for name in reads.metrics_of(runs)],
         "datasets": sorted({(run.dataset.slug, run.dataset.title) for run in runs}),
         "facets": [(name, FACETS[name]) for name in reads.facets_of(alone)] if alone else [],
@@ -308,14 +330,18 @@ def _n_of(cell: Cell) -> str:
     return f"{n}, estimate for {number(subset.n_tasks)} tasks" if subset and not cell.level else n
 
 
-def _board_cell(cell: Cell) -> BoardCell:
+def _count(cell: Cell) -> str:
+    return "" if cell.total is None or cell.run.is_live else _n_of(cell)
+
+
+def _board_cell(cell: Cell, told: str) -> BoardCell:
     tint = 0 if cell.mean is None else 1 + sum(cell.mean >= bound for bound in TINTS)
     covered = cell.coverage is None or cell.coverage >= 1
     run = cell.run
     return BoardCell(
         cell,
         tint,
-        "" if cell.total is None else _n_of(cell),
+        "" if (count := _count(cell)) == told else count,
         "" if covered else f"{percent(cell.coverage or 0.0)} scored",
         100 * run.done // run.total if run.total else 0,
     )

@@ -16,6 +16,7 @@ from benchmarks.metrics.task_parts import RubricValues
 from benchmarks.models import COMPLETED, ERRORS, Outcome, Result, Run, RunStatus
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions
+from benchmarks.presentation.cells import text_of
 from benchmarks.presentation.labels import OUTCOME, RUN_STATUS, run_status, sentence_case, words
 from benchmarks.presentation.numbers import interval, percent, score
 from benchmarks.presentation.sentences import unknown_cost
@@ -131,7 +132,7 @@ def run_row(run: Run) -> RunRow:
         rate=rate,
         elapsed=elapsed,
         left=(run.total - run.done) / rate if rate and run.status == RunStatus.RUNNING else None,
-        cost=cost(run),
+        cost=text_of(cost(run)),
         provisional=run.status not in COMPLETED,
     )
 

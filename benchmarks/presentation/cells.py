@@ -83,6 +83,19 @@ class Mean:
 
 
 @dataclass(frozen=True, slots=True)
+class Money:
+    """An amount. On a page, those of a column have the same number of ``decimals``. ``more`` follows it."""
+
+    usd: float | None
+    more: str = ""
+    decimals: int | None = None
+
+    @property
+    def text(self) -> str:
+        return numbers.money(self.usd, self.decimals) + self.more
+
+
+@dataclass(frozen=True, slots=True)
 class Bar:
     """The same mean drawn on a line from 0 to 1, with what guessing scores. It has no text."""
 
@@ -190,6 +203,7 @@ Part = (
     | State
     | Moment
     | Mean
+    | Money
     | Bar
     | Strip
     | Progress

@@ -213,13 +213,19 @@ def same_seed(seed: object) -> str:
     )
 
 
-def total_cost(model: float | None, judge: float | None) -> str:
-    """Of model and judge together; of an unknown sum the known part: ``$0.25 + judge unknown``."""
+def known_cost(model: float | None, judge: float | None) -> tuple[float | None, str]:
+    """Of model and judge together; of an unknown sum the known part, and what is unknown: `` + judge unknown``."""
     if model is not None and judge is not None:
-        return money(model + judge)
+        return model + judge, ""
     if model is not None:
-        return f"{money(model)} + judge {UNKNOWN}"
-    return f"{money(judge)} + model {UNKNOWN}" if judge else UNKNOWN
+        return model, f" + judge {UNKNOWN}"
+    return (judge, f" + model {UNKNOWN}") if judge else (None, "")
+
+
+def total_cost(model: float | None, judge: float | None, decimals: int | None = None) -> str:
+    """Of model and judge together: ``$0.25 + judge unknown``."""
+    usd, unknown = known_cost(model, judge)
+    return money(usd, decimals) + unknown
 
 
 def unknown_cost(model: str, cost: float | None, n_tokens: int | None) -> str:

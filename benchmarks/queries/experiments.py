@@ -11,7 +11,8 @@ from benchmarks.analysis.kept import has_ended, is_kept, kept_for
 from benchmarks.analysis.matrices import FORMAT
 from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.models import LIVE, OF_MODELS, TERMINAL, Experiment, Run, RunStatus
-from benchmarks.presentation.numbers import money
+from benchmarks.presentation.cells import Money
+from benchmarks.presentation.numbers import UNKNOWN
 from benchmarks.queries.judge_words import judge_words
 from benchmarks.queries.matrix import Statement, matrix
 from benchmarks.queries.runs import JUDGING, HeadlineNumber, full_runs, runs
@@ -46,8 +47,12 @@ class Progress:
     @property
     def cost(self) -> str:
         """Of an unknown sum the known part: ``$0.25 + unknown``."""
-        known = f"{money(self.known_cost_usd)} + " if self.cost_usd is None and self.known_cost_usd else ""
-        return known + money(self.cost_usd)
+        return self.priced.text
+
+    @property
+    def priced(self) -> Money:
+        is_part = self.cost_usd is None and self.known_cost_usd
+        return Money(self.known_cost_usd, f" + {UNKNOWN}") if is_part else Money(self.cost_usd)
 
 
 _MEMBERS = (

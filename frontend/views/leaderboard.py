@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 from benchmarks.analysis import rankings
 from benchmarks.models import Run, ShareLink
 from benchmarks.presentation import sentences
+from benchmarks.presentation.numbers import money_decimals
 from benchmarks.queries import leaderboard as reads
 from benchmarks.queries.corrected_ranks import CORRECTED, can_correct, corrected_ranks, corrected_sentence
 from benchmarks.queries.judge_words import measured
@@ -24,6 +25,7 @@ from benchmarks.queries.newer_references import newer_references
 from benchmarks.queries.overall_leaderboard import MOST_DATASETS, overall_leaderboard
 from benchmarks.queries.ranked_tables import RankedTable, ranked_table
 from benchmarks.queries.tables.corrected_ranks import CORRECTED_RANKS
+from benchmarks.queries.tables.runs import per_thousand
 from benchmarks.services.access import may_launch
 from benchmarks.summary import MetricNumbers, Times
 from frontend import charts, params
@@ -152,7 +154,8 @@ def board(query: QueryDict) -> dict[str, Any]:
     choose = rankings.BEST if query.get("choose") == rankings.BEST else rankings.LATEST
     rank = rankings.THRESHOLD if query.get("rank") == rankings.THRESHOLD else rankings.MEAN
     table = ranked_table(runs, metric, choose, rank)
-    rows = [_row(place, table) for place in table.places]
+    decimals = money_decimals(sentences.known_cost(*per_thousand(place.run))[0] for place in table.places)
+    rows = [_row(place, table, decimals) for place in table.places]
     chosen: dict[str, str] = {}
     if dataset and version:
         chosen = {"dataset": dataset.slug, "version": str(version.number), "metric": metric}
@@ -223,10 +226,9 @@ def _first(items: Sequence[Item], wanted: Any) -> Item | None:
     return next(filter(wanted, items), next(iter(items), None))
 
 
-def _row(place: rankings.Place, table: RankedTable) -> Row:
+def _row(place: rankings.Place, table: RankedTable, decimals: int) -> Row:
     run, metric = place.run, table.metric
-    costs = (run.answers_cost_usd, run.judge_cost_usd if run.judge_model else 0.0)
-    model, judge = (None if cost is None or not run.total else 1000 * cost / run.total for cost in costs)
+    model, judge = per_thousand(run)
     latency = run.numbers.latency_ms
     return Row(
         run=run,
@@ -236,7 +238,7 @@ def _row(place: rankings.Place, table: RankedTable) -> Row:
         score=metric_row(metric, place.numbers, corrected_mean(run, metric)),
         n_runs=place.n_runs,
         cost=None if model is None or judge is None else model + judge,
-        cost_words=sentences.total_cost(model, judge),
+        cost_words=sentences.total_cost(model, judge, decimals),
         latency=latency.p50 if latency else None,
         n_timed=latency.n if latency else 0,
         first_token=run.numbers.first_token_ms,

@@ -9,15 +9,15 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from benchmarks.presentation.numbers import points
-from benchmarks.presentation.sentences import n_of_mean, total_cost
+from benchmarks.presentation.numbers import money_decimals, points
+from benchmarks.presentation.sentences import known_cost, n_of_mean, total_cost
 from benchmarks.queries import history as history_reads
 from benchmarks.queries.judge_words import joined, judge_words, judged_scores
 from benchmarks.queries.live import live_state
 from benchmarks.queries.models import ModelStanding, model_standings, model_totals, served_models
 from benchmarks.queries.runs import RunFilters, run_list
 from benchmarks.queries.tables.models import SERVED
-from benchmarks.queries.tables.runs import RUNS
+from benchmarks.queries.tables.runs import RUNS, per_thousand
 from benchmarks.services.access import may_launch
 from frontend.history import history_charts
 from frontend.view_models import MetricRow, metric_row
@@ -51,12 +51,15 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     standings = model_standings(name)
     judged = [judged_scores([(each.run, each.run.headline)]) for each in standings]
     known = judge_words({pair for pairs in judged for pair in pairs})
+    decimals = money_decimals(known_cost(*per_thousand(each.run))[0] for each in standings)
     context = {
         "live_state": live_state(),
         "name": name,
         "totals": totals,
         "is_baseline": name.startswith("baseline/"),
-        "standings": [_row(each, joined(of_each, known)) for each, of_each in zip(standings, judged, strict=True)],
+        "standings": [
+            _row(each, joined(of_each, known), decimals) for each, of_each in zip(standings, judged, strict=True)
+        ],
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
         "runs": RUNS.where(asked=False).of(run_list(RunFilters(model=name))[:RUNS_SHOWN], title="Runs of the model"),
         "served": SERVED.of(served) if (served := served_models(model=name).get(name)) else None,
@@ -73,11 +76,9 @@ def chart(request: HttpRequest, model: str, name: str, form: str) -> HttpRespons
     return chart_response(request, history_charts(histories, by_dataset=True), name, form)
 
 
-def _row(standing: ModelStanding, judged: str) -> StandingRow:
+def _row(standing: ModelStanding, judged: str, decimals: int) -> StandingRow:
     run, mean, n = standing.run, standing.place.numbers.mean, standing.table.n_ranked
     rank = standing.table.rank(standing.place)
-    costs = (run.answers_cost_usd, run.judge_cost_usd if run.judge_model else 0.0)
-    per_thousand = (None if cost is None or not run.done else 1000 * cost / run.done for cost in costs)
     difference = None if mean is None or standing.others is None else mean - standing.others
     latency = run.numbers.latency_ms
     return StandingRow(
@@ -88,7 +89,7 @@ def _row(standing: ModelStanding, judged: str) -> StandingRow:
         n_of=n_of_mean(run.headline, standing.place.numbers),
         difference="" if difference is None else ("+" if difference > 0 else "") + points(difference),
         verdict=_verdict(standing),
-        cost=total_cost(*per_thousand),
+        cost=total_cost(*per_thousand(run), decimals),
         latency=latency.p50 if latency else None,
     )
 

@@ -61,6 +61,17 @@ def test_an_unknown_price_is_never_written_as_zero() -> None:
     assert numbers.money_range(None, 0.2) == "unknown"
 
 
+def test_amounts_below_each_other_have_the_same_number_of_decimals() -> None:
+    for amounts, expected in (
+        ([0.829, 0.133, 0.0166, 0.000147, 0.0, None], ["$0.829", "$0.133", "$0.017", "< $0.001", "$0", "unknown"]),
+        ([1234.5, 0.5], ["$1,234.50", "$0.50"]),
+        ([0.00682, 0.00012], ["$0.0068", "$0.0001"]),
+        ([None, 0.0], ["unknown", "$0"]),
+    ):
+        decimals = numbers.money_decimals(amounts)
+        assert [numbers.money(usd, decimals) for usd in amounts] == expected
+
+
 def test_of_an_unknown_cost_the_known_part_and_the_reason_are_stated() -> None:
     for model, judge, expected in (
         (0.25, 0.0, "$0.25"),

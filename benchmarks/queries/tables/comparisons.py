@@ -17,7 +17,7 @@ from benchmarks.statistics.intervals import Interval
 
 def _model(row: Compared) -> Cell:
     marks = map(tag, [*origin(row.b), *left_out(row.b)])
-    return [model_link(row.b.model), *marks, run_link(row.b.pk, "small")]
+    return [model_link(row.b.model), *marks, run_link(row.b.pk, "small nowrap")]
 
 
 def _mean(of: Interval | None) -> Cell:

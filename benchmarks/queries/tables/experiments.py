@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from benchmarks.models import Experiment, Run
-from benchmarks.presentation.cells import Cell, Link, Moment, run_link, run_state, soft, tag
+from benchmarks.presentation.cells import Cell, Link, Moment, Money, run_link, run_state, soft, tag
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import MISSING, duration, milliseconds, money, number
-from benchmarks.presentation.sentences import unknown_cost, unknown_cost_of_answers
+from benchmarks.presentation.numbers import MISSING, duration, milliseconds, number
+from benchmarks.presentation.sentences import known_cost, unknown_cost, unknown_cost_of_answers
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.experiments import Progress
-from benchmarks.queries.tables.runs import dataset_link, model_link
+from benchmarks.queries.tables.runs import dataset_link, model_link, per_thousand
 
 EXPERIMENTS = Table[tuple[Experiment, Progress]](
     "Experiments",
@@ -22,7 +22,7 @@ EXPERIMENTS = Table[tuple[Experiment, Progress]](
         Column("Status", lambda row: run_state(row[1].status, row[1].errors)),
         Column("Runs", lambda row: f"{number(row[1].ended)} of {number(row[1].runs)}", "number"),
         Column("Results", lambda row: f"{number(row[1].done)} of {number(row[1].total)}", "number"),
-        Column("Cost", lambda row: row[1].cost, "number"),
+        Column("Cost", lambda row: row[1].priced, "number"),
         Column("Started", lambda row: Moment(row[0].created_at), look="nowrap"),
     ],
 )
@@ -55,12 +55,6 @@ BENCHMARKS_OF = Table[Benchmark](
 )
 
 
-def _whole_cost(run: Run) -> float | None:
-    """Of model and judge per 1,000 results, in US dollars; ``None`` if a part of it is unknown, and before any."""
-    own, judge = run.answers_cost_usd, run.judge_cost_usd if run.judge_model else 0.0
-    return None if own is None or judge is None or not run.done else 1000 * (own + judge) / run.done
-
-
 def _latency(run: Run) -> Cell:
     latency = run.numbers.latency_ms
     return [milliseconds(latency.p50), soft(f" of {number(latency.n)}")] if latency else MISSING
@@ -73,9 +67,9 @@ COSTS = Table[Run](
         Column("Variant", lambda run: run.variant or MISSING, look="anywhere", given="has_variants"),
         Column("Benchmark", lambda run: dataset_link(run.dataset)),
         Column("Answers", lambda run: number(run.done), "number"),
-        Column("Model cost", lambda run: money(run.cost_usd) if run.total else MISSING, "number"),
-        Column("Judge cost", lambda run: money(run.judge_cost_usd) if run.judge_model else MISSING, "number"),
-        Column("$ per 1,000", lambda run: money(_whole_cost(run)) if run.done else MISSING, "number"),
+        Column("Model cost", lambda run: Money(run.cost_usd) if run.total else MISSING, "number"),
+        Column("Judge cost", lambda run: Money(run.judge_cost_usd) if run.judge_model else MISSING, "number"),
+        Column("$ per 1,000", lambda run: Money(*known_cost(*per_thousand(run))) if run.done else MISSING, "number"),
         Column("Tokens in", lambda run: number(run.tokens_in), "number"),
         Column("Tokens out", lambda run: number(run.tokens_out), "number"),
         Column("Median latency", _latency, "number"),

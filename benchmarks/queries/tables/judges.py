@@ -17,6 +17,7 @@ from benchmarks.presentation.cells import (
     Link,
     Mean,
     Moment,
+    Money,
     State,
     Strong,
     Words,
@@ -27,7 +28,6 @@ from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import (
     MISSING,
     interval,
-    money,
     number,
     p_value,
     plural,
@@ -91,7 +91,7 @@ def _preference_state(run: Run) -> State:
 
 
 def _cost(run: Run) -> Cell:
-    return money(run.judge_cost_usd)
+    return Money(run.judge_cost_usd)
 
 
 CALIBRATIONS = Table[Run](

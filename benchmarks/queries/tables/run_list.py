@@ -151,8 +151,8 @@ def _n_of(n: int, total: int) -> str:
     return f"{number(n)} of {number(total)}"
 
 
-def _cost(row: Listed) -> str:
-    return row.progress.cost if isinstance(row, ListedExperiment) else cost(row.run)
+def _cost(row: Listed) -> Cell:
+    return row.progress.priced if isinstance(row, ListedExperiment) else cost(row.run)
 
 
 def _at(row: Listed) -> datetime:

@@ -15,6 +15,7 @@ from benchmarks.presentation.cells import (
     Link,
     Mean,
     Moment,
+    Money,
     Part,
     Progress,
     run_link,
@@ -58,16 +59,23 @@ def headline(run: Run) -> tuple[Mean, str]:
     return Mean(of.mean, of.low, of.high), f"{metric_title(run.headline)}, {n_of}"
 
 
-def cost(run: Run) -> str:
+def cost(run: Run) -> Money | str:
     """That of model and judge. Before a run is prepared, nothing was sent, which is not an unknown cost."""
     judge_cost = run.judge_cost_usd if run.judge_model else 0.0
-    return sentences.total_cost(run.cost_usd, judge_cost) if run.total else MISSING
+    return Money(*sentences.known_cost(run.cost_usd, judge_cost)) if run.total else MISSING
 
 
 def dataset_link(dataset: Dataset, look: str = "") -> Link:
     """The title of a dataset, with a link to its page; commands and files say its slug."""
     whole = "" if dataset.title == dataset.name else dataset.name
     return Link(dataset.title, "dataset", (dataset.slug,), look=look, more=whole, typed=dataset.slug)
+
+
+def per_thousand(run: Run) -> tuple[float | None, float | None]:
+    """What 1,000 answers cost, of the model and of the judge."""
+    costs = (run.answers_cost_usd, run.judge_cost_usd if run.judge_model else 0.0)
+    model, judge = (None if cost is None or not run.done else 1000 * cost / run.done for cost in costs)
+    return model, judge
 
 
 def model_link(model: str) -> Link:
