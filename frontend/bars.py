@@ -15,24 +15,26 @@ from benchmarks.queries.task_grid import SharedTasks
 
 _MOST_POINTS = 6
 """Runs that a small trend shows."""
+_STEP, _WIDTH = 8, 48
+"""Of a small trend, in pixels."""
 
 
 def spark(points: Sequence[Point], direction: str = "") -> SafeString:
-    """The latest means from 0 to 1, left to right, beside their number; gray without a direction."""
+    """The latest means from 0 to 1, the newest beside its number; gray without a direction. A single mean is no trend:
+    nothing is drawn."""
     shown = points[-_MOST_POINTS:]
     if any(not 0 <= point.mean <= 1 for point in shown):
         return SafeString("")
-    places = [(4 + 13 * number, f"{25 - 22 * point.mean:.1f}") for number, point in enumerate(shown)]
-    x, y = places[-1]
+    places = [(4 + _STEP * number, f"{25 - 22 * point.mean:.1f}") for number, point in enumerate(shown)]
+    line = format_html(
+        '<path d="M{}"/><circle cx="{}" cy="{}" r="3"/>', "L".join(f"{x} {y}" for x, y in places), *places[-1]
+    )
     return format_html(
-        '<svg class="spark {}" width="{}" height="28" viewBox="0 0 {} 28" aria-hidden="true">'
-        '<path d="M{}"/><circle cx="{}" cy="{}" r="3"/></svg>',
+        '<svg class="spark {}" width="{}" height="28" viewBox="0 0 {} 28" aria-hidden="true">{}</svg>',
         direction or "quiet",
-        x + 4,
-        x + 4,
-        "L".join(f"{left} {top}" for left, top in places),
-        x,
-        y,
+        _WIDTH,
+        _WIDTH,
+        line if len(shown) > 1 else "",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -168,7 +168,7 @@ class RescoringForm(RequestForm):
         label="New rubric",
         required=False,
         help_text="As YAML; its metric is added to those selected",
-        widget=forms.Textarea({"rows": 8, "spellcheck": "false", "class": "code"}),
+        widget=forms.Textarea({"rows": 8, "spellcheck": "false", "class": "code", "placeholder": " "}),
     )
     name = forms.CharField(label="Name", required=False)
 
@@ -177,8 +177,9 @@ class RescoringForm(RequestForm):
         super().__init__(data, initial={name: RUN_PARAMETERS[name].default for name in PARAMETERS} | given)
         self.fields |= {name: parameter_field(RUN_PARAMETERS[name]) for name in PARAMETERS}
         self.fields["judge_model"].widget.attrs["placeholder"] = settings.CODEFORGE.judge.model or ""
-        numbers = run.dataset.versions.order_by("-number").values_list("number", flat=True)
+        numbers = list(run.dataset.versions.order_by("-number").values_list("number", flat=True))
         self._choose("version", [(str(number), f"Version {number}") for number in numbers])
+        self.has_versions = len(numbers) > 1
 
     @property
     def metrics(self) -> list[str]:
@@ -197,9 +198,8 @@ class RescoringForm(RequestForm):
         return sorted({*settings.CODEFORGE.models, *filter(None, [settings.CODEFORGE.judge.model])})
 
     @property
-    def folds(self) -> Iterator[Fold]:
-        yield fold_of(self, "Judging", [name for name in PARAMETERS if name not in ("metrics", "judge_model")])
-        yield fold_of(self, "Name", ["name"], otherwise="none")
+    def judging_fold(self) -> Fold:
+        return fold_of(self, "Judging", [name for name in PARAMETERS if name not in ("metrics", "judge_model")])
 
     def request_data(self) -> dict[str, Any]:
         """Raises ``InvalidRequest`` for a rubric that cannot be read."""

@@ -15,7 +15,7 @@ from benchmarks.presentation.actions import allowed_actions
 from benchmarks.presentation.numbers import interval, n_of, plural, points, signed_points
 from benchmarks.queries.datasets import files_needing_attention
 from benchmarks.queries.reviews import answers_to_label
-from benchmarks.queries.runs import troubled_runs
+from benchmarks.queries.runs import blocked, troubled_runs
 from benchmarks.queries.schedules import MOST_SHOWN, open_score_drops
 
 TROUBLED = 5
@@ -86,16 +86,26 @@ def _run(run: Run) -> Notice:
         RunStatus.PAUSED: (f"is paused after {done} results", "Resume the run to continue."),
         RunStatus.FAILED: (f"stopped after {done} results" if answered else "stopped before its first answer", ""),
     }.get(RunStatus(run.status), (f"has {plural(run.errors, 'error')} in {plural(run.total, 'result')}", ""))
-    actions = [*allowed_actions(run, ("resume", "retry")).items()][:1]
+    stop, page = blocked(run), reverse("frontend:run", args=(run.pk,))
+    actions = [] if stop else [*allowed_actions(run, ("resume", "retry")).items()][:1]
+    link = None
+    if stop:
+        link = ("Raise budget", f"{page}#budget_usd") if stop.by_budget else ("Check key", provider_page(stop.provider))
     return Notice(
         state=run.status,
         kind="Run",
         title=f"{name} {said}",
-        url=reverse("frontend:run", args=(run.pk,)),
+        url=page,
         detail=run.error_message[:200] or detail or "Errors have no score.",
         at=run.completed_at or run.created_at,
+        link=link,
         post=next(((label, reverse("frontend:run-action", args=(run.pk, name))) for name, label in actions), None),
     )
+
+
+def provider_page(name: str) -> str:
+    """Where the key of a provider is checked and entered."""
+    return f"{reverse('frontend:models')}#p-{name}"
 
 
 def _file(file: DatasetFile) -> Notice:

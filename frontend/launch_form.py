@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -49,7 +50,7 @@ _PROMPT = ("prompt_template", "system_prompt")
 class VariantForm(RequestForm):
     """One way of asking."""
 
-    name = forms.CharField(label="Variant", required=False)
+    name = forms.CharField(label="Name", required=False)
 
     def __init__(self, place: int, data: QueryDict) -> None:
         super().__init__(data, prefix=f"variant-{place}")
@@ -226,16 +227,45 @@ class LaunchForm(RequestForm):
         return fold_of(self, "All variants" if self.variants else "Plain", _PROMPT, otherwise="{input}")
 
     @property
-    def folds(self) -> Iterator[Fold]:
+    def task_folds(self) -> Iterator[Fold]:
+        """What belongs to the benchmarks: which tasks, and who judges."""
+        judge = fold_of(self, "Judge", _JUDGE, otherwise=settings.CODEFORGE.judge.model or "none")
+        yield replace(judge, changed=judge.changed.removeprefix("Judge "))
+        yield fold_of(self, "Tasks", _TASKS, otherwise="all")
+
+    @property
+    def more_folds(self) -> list[Fold]:
         canvas = [name for name, row in RUN_PARAMETERS.items() if row.canvas_only]
-        yield fold_of(self, "Tasks", _TASKS)
-        if any(dataset.kind == Dataset.Kind.CANVAS for dataset in self.by_slug.values()):
-            yield fold_of(self, "Canvas sets", canvas)
-        yield fold_of(self, "Judge", _JUDGE)
         placed = {*_CHOSEN, *_TASKS, *canvas, *_JUDGE, *_PROMPT, "budget_usd"}
-        yield fold_of(self, "Parameters", [name for name in RUN_PARAMETERS if name not in placed])
-        yield fold_of(self, "Name and tags", ["name", "tags", "description"])
-        yield fold_of(self, "When", ["when", "margin"], otherwise="now", is_open=self.is_schedule)
+        names = {"Parameters": [name for name in RUN_PARAMETERS if name not in placed]}
+        if any(dataset.kind == Dataset.Kind.CANVAS for dataset in self.by_slug.values()):
+            names["Canvas sets"] = canvas
+        names["Name and tags"] = ["name", "tags", "description"]
+        folds = [fold_of(self, title, of_title, otherwise="") for title, of_title in names.items()]
+        return folds if self.asks_when else [*folds, self.when_fold]
+
+    @property
+    def more_changed(self) -> str:
+        folds = self.more_folds
+        changed = [fold.changed for fold in folds if fold.changed]
+        return ", ".join(changed or [fold.title for fold in folds])
+
+    @property
+    def is_more_open(self) -> bool:
+        return any(fold.is_open for fold in self.more_folds)
+
+    @property
+    def when_fold(self) -> Fold:
+        return fold_of(self, "When", ["when", "margin"], otherwise="")
+
+    @property
+    def asks_when(self) -> bool:
+        """Whether the form begins with the time: it makes a schedule, or was refused because of its time."""
+        return self.is_schedule or self.when_fold.is_open
+
+    @property
+    def benchmark_errors(self) -> list[str]:
+        return [str(error) for name in ("dataset", "metrics") for error in self[name].errors]
 
     # Errors, and the state.
 

@@ -9,14 +9,16 @@ from enum import StrEnum
 from hashlib import md5
 from itertools import groupby
 
+from django.conf import settings
+
 from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Dataset
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import money, number, plural, points
-from benchmarks.presentation.providers import PROBLEMS, PROVIDER_STATUS
+from benchmarks.presentation.numbers import money, number, plural
+from benchmarks.presentation.providers import PROBLEMS, PROVIDER_STATUS, REFUSED, RUN_FAILED
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.queries.launch import LastResult, last_results, last_runs
-from benchmarks.queries.providers import ModelRow, ProviderRow, provider_rows
+from benchmarks.queries.providers import ModelRow, ProviderRow, Stopped, provider_rows, stopped_models
 from benchmarks.services.runs.presets import preset_metrics
 from benchmarks.services.runs.sizing import gap_shown, tasks_per_cluster
 
@@ -26,6 +28,9 @@ SHORT = 4
 """The same in the short form."""
 MOST_LISTED = 150
 """Models that endpoints list and nobody has used; the others are found by typing their names."""
+
+
+NO_PRICE = "no price"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,11 @@ class ModelOption:
     problem: str = ""
 
     @property
+    def can_start(self) -> bool:
+        """Whether nothing is known against it, and its price is known."""
+        return self.state != "bad" and self.price != NO_PRICE
+
+    @property
     def cost_id(self) -> str:
         """Of the place for what the chosen tasks cost."""
         return cost_id(self.name)
@@ -52,14 +62,15 @@ def cost_id(model: str) -> str:
 
 
 class View(StrEnum):
-    """How the models are listed."""
+    """How models and benchmarks are listed."""
 
     RECENT = ""
     ALL = "all"
     BY_PROVIDER = "provider"
 
 
-VIEWS = {View.RECENT: "Recent", View.ALL: "All", View.BY_PROVIDER: "By provider"}
+VIEWS = {View.RECENT: "Recent", View.ALL: "All"}
+MODEL_VIEWS = VIEWS | {View.BY_PROVIDER: "By provider"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +106,7 @@ class BenchmarkOption:
 
 def model_options(chosen: Collection[str]) -> list[ModelOption]:
     """The chosen models, then those used last, then the other known ones; a chosen name that nobody knows is marked."""
-    last, results = last_runs("model"), last_results()
+    last, results, stopped = last_runs("model"), last_results(), stopped_models()
     rows = {row.name: row for row in provider_rows()}
     known: dict[str, ModelRow | None] = {model.name: model for row in rows.values() for model in row.models}
     others = [model for row in rows.values() for model in row.others]
@@ -106,17 +117,34 @@ def model_options(chosen: Collection[str]) -> list[ModelOption]:
     recent = sorted(known, key=lambda name: (name not in last, -last[name].timestamp() if name in last else 0.0))
     names = dict.fromkeys([*chosen, *recent])
     return [
-        _model_option(name, known, rows.get(name.partition("/")[0]), results.get(name), last.get(name))
+        _model_option(
+            name,
+            known,
+            rows.get(name.partition("/")[0]),
+            result=results.get(name),
+            last_run=last.get(name),
+            stopped=stopped.get(name),
+        )
         for name in names
     ]
+
+
+def preselected(models: Sequence[str]) -> Sequence[str]:
+    """Of the models used last those that can start; if there is none, another one that is ready and has run."""
+    options = {option.name: option for option in model_options(models)}
+    ready = (name for name, each in options.items() if each.can_start and each.state == "ok" and each.last)
+    others = [name for name in ready if name.partition("/")[0] in settings.CODEFORGE.providers]
+    return [name for name in models if options[name].can_start] or others[:1] or models
 
 
 def _model_option(
     name: str,
     known: dict[str, ModelRow | None],
     provider: ProviderRow | None,
+    *,
     result: LastResult | None,
     last_run: datetime | None,
+    stopped: Stopped | None,
 ) -> ModelOption:
     price, problem = _price(known.get(name)), ""
     if name not in known:
@@ -127,15 +155,19 @@ def _model_option(
         state, status, problem = "bad", PROVIDER_STATUS[provider.status], provider.problem
     elif (row := known[name]) and row.test and row.test.error:
         state, status, problem = "bad", "Test failed", row.test.error
+    elif stopped:
+        state, status, problem = "bad", REFUSED.get(stopped.kind, RUN_FAILED), stopped.message
+    elif provider.status == "ready" or result:
+        state, status = "ok", PROVIDER_STATUS["ready"]
     else:
-        state, status = "ok" if provider.status == "ready" else "", PROVIDER_STATUS[provider.status]
+        state, status = "", PROVIDER_STATUS[provider.status]
     return ModelOption(name, price, result, state, status, last_run, problem)
 
 
 def _price(known: ModelRow | None) -> str:
     """US dollars per million tokens, in and out."""
     if known is None or known.input_per_million is None or known.output_per_million is None:
-        return "no price"
+        return NO_PRICE
     if known.input_per_million == known.output_per_million == 0:
         return "free"
     return f"{money(known.input_per_million)} / {money(known.output_per_million)}"
@@ -162,5 +194,6 @@ def _benchmark_option(dataset: Dataset, last_run: datetime | None) -> BenchmarkO
     if dataset.canvas_set:
         size = f"{plural(dataset.canvas_set.count, 'canvas')}, {number(version.task_count)} questions"
     shows = gap_shown(version.task_count, tasks_per_cluster(dataset))
+    gaps = f"gaps of {100 * shows:.2g} points" if shows else "too few tasks"
     titles = [metric_title(name).removeprefix(PREFIX) for name in preset_metrics(dataset)]
-    return BenchmarkOption(dataset, size, titles, f"{points(shows)} points" if shows else "no gap", last_run)
+    return BenchmarkOption(dataset, size, titles, gaps, last_run)

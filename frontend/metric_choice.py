@@ -24,6 +24,11 @@ class MetricChoice:
     groups: Sequence[tuple[str, Sequence[tuple[Metric, str]]]]
     suffix: str = ""
 
+    @property
+    def judged(self) -> list[str]:
+        """The chosen ones that ask a judge."""
+        return [name for name in self.chosen if (metric := metric_named(name)) is not None and metric.judged]
+
 
 def fitting_metrics(version: DatasetVersion) -> list[Metric]:
     """The metrics for which the tasks of the version, or the systems under test, have what they need."""

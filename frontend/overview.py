@@ -145,7 +145,7 @@ def _cell(history: History, of_row: str, compared: Mapping[int, Compared]) -> Ce
         history,
         n_of_mean(history.metric, last.numbers),
         last.numbers.n == last.numbers.n_expected,
-        "" if about == of_row else about,
+        ", ".join(part for part in about.split(", ") if part not in of_row.split(", ")),
         pair,
         change,
         direction,
@@ -196,6 +196,6 @@ def _experiment(experiment: Experiment, finding: str) -> Latest:
 def _run(row: RunRow) -> Latest:
     run, finding = row.run, ""
     if not row.provisional and row.headline.mean is not None:
-        finding = f"{run_finding(run)}, n = {row.headline.n_of}"
-    said = f"{run.model} on {run.dataset.title}{': ' if finding else ''}{finding}"
+        finding = f" scores {run_finding(run)}, n = {row.headline.n_of}"
+    said = f"{run.model} on {run.dataset.title}{finding}"
     return Latest(run, True, said, run.status, run.errors, row.cost)

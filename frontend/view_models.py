@@ -18,7 +18,7 @@ from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions
 from benchmarks.presentation.cells import text_of
 from benchmarks.presentation.labels import OUTCOME, RUN_STATUS, run_status, sentence_case, words
-from benchmarks.presentation.numbers import interval, percent, score
+from benchmarks.presentation.numbers import interval, money, percent, plural, score
 from benchmarks.presentation.sentences import unknown_cost
 from benchmarks.providers.base import JudgeSettings
 from benchmarks.providers.extra_parameters import shown
@@ -151,6 +151,16 @@ def run_finding(run: Run) -> str:
         return run_status(run.status, run.errors)
     bounds = "" if headline.low is None else f" ({interval(headline.low, headline.high)})"
     return f"{score(headline.mean)}{bounds}"
+
+
+def spent(run: Run) -> str:
+    """What a run with a budget has cost, and what the rest costs at that rate: ``Spent $0.004 of $0.006. …``"""
+    known = [each for each in (run.cost_usd, run.judge_cost_usd) if each is not None]
+    said = f"Spent {money(sum(known))} of {money(run.budget_usd)}."
+    if not known or not run.done or run.done >= run.total:
+        return said
+    left = run.total - run.done
+    return f"{said} The rest, {plural(left, 'result')}, needs about {money(sum(known) * left / run.done)} more."
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,11 @@ GLOSSARY = {
         "Detectable difference",
         "The smallest difference that this many tasks show in 80 of 100 comparisons; smaller ones may go undetected.",
     ),
+    "can_show": Entry(
+        "Can show",
+        "How far the scores of two models must be apart for its tasks to show that one is better, in 80 of 100 "
+        "comparisons.",
+    ),
     "shortcuts": Entry(
         "Above shortcuts",
         "(score − guess rate) / (1 − guess rate): 0 is the best shortcut that does not read the canvas or question, 1 "

@@ -10,6 +10,9 @@ PROVIDER_STATUS = {
     "failing": "Endpoint error",
     "unchecked": "Not checked",
 }
+REFUSED = {"authentication": "Key refused", "rate_limited": "Rate limited", "not_found": "Not found"}
+"""Kind of the error that stopped the latest run of a model → its status; every other kind is ``RUN_FAILED``."""
+RUN_FAILED = "Last run failed"
 STATUSES = tuple(PROVIDER_STATUS)
 PROBLEMS = ("no_connection", "failing", "refusing", "no_key")
 """Statuses with which a run would fail, in the order in which they are listed."""

@@ -21,7 +21,7 @@ from benchmarks.queries.leaderboard import (
     table_candidates,
 )
 from benchmarks.queries.overall_leaderboard import overall_leaderboard
-from benchmarks.queries.providers import ModelRow, ProviderRow
+from benchmarks.queries.providers import ModelRow, ProviderRow, Stopped, stopped_models
 from benchmarks.queries.ranked_tables import RankedTable, ranked_table
 
 MOST_MODELS = 100
@@ -36,11 +36,13 @@ _READY_FIRST = ("ready", "unchecked")
 @dataclass(frozen=True, slots=True)
 class ModelTotals:
     """Over all runs of a model but checks of judges. ``cost_usd`` is the known part of the cost of the model alone,
-    ``None`` if none is known; of ``n_unknown`` runs it is unknown."""
+    ``None`` if none is known; of ``n_unknown`` runs it is unknown. ``errors`` counts results without an answer or a
+    score."""
 
     runs: int
     datasets: int
     results: int
+    errors: int
     first: datetime
     last: datetime
     cost_usd: float | None
@@ -102,7 +104,7 @@ class ModelUse:
     knows nothing of the model.
 
     ``means`` are those of its latest full run on each benchmark, ``rank`` is its rank over the benchmarks that models
-    share, ``None`` without one, and ``served`` is newest first.
+    share, ``None`` without one, and ``served`` is newest first. ``stopped`` is its latest run, if an error stopped it.
     """
 
     name: str
@@ -113,6 +115,11 @@ class ModelUse:
     means: Sequence[float]
     rank: int | None
     served: Sequence[Served]
+    stopped: Stopped | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        return self.provider is not None and self.provider.status == "ready" and self.stopped is None
 
 
 def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
@@ -132,7 +139,7 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
     for row in overall_leaderboard().rows:
         if row.rank is not None:
             ranks.setdefault(row.linked, row.rank)
-    served = served_models()
+    served, stopped = served_models(), stopped_models()
     found = [
         ModelUse(
             name,
@@ -143,11 +150,16 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
             sorted(means.get(name, ())),
             ranks.get(name),
             served.get(name, ()),
+            stopped.get(name),
         )
         for name, n, last in used
     ]
     order = {status: place for place, status in enumerate(_READY_FIRST)}
-    return sorted(found, key=lambda use: order.get(use.provider.status if use.provider else "", len(order)))
+    last_place = len(order)
+    return sorted(
+        found,
+        key=lambda use: last_place if use.stopped or not use.provider else order.get(use.provider.status, last_place),
+    )
 
 
 def served_models(**chosen: str) -> dict[str, list[Served]]:
@@ -182,6 +194,7 @@ def model_totals(model: str) -> ModelTotals | None:
         runs=Count("pk"),
         datasets=Count("dataset", distinct=True),
         results=Sum("done"),
+        errors=Sum("errors"),
         first=Min("created_at"),
         last=Max("created_at"),
         n_unknown=Count("pk", filter=Q(cost_usd=None, total__gt=0)),

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from django.conf import settings
-from django.db.models import F, Max, Q
+from django.db.models import F, Max, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from benchmarks.engine.addresses import Address, AddressSource, addresses_of
@@ -24,7 +25,7 @@ from benchmarks.engine.prices import (
 )
 from benchmarks.engine.provider_keys import Key, KeySource, keys_of
 from benchmarks.engine.sealing import sealing_allowed
-from benchmarks.models import ModelTest, ProviderCheck, ProviderKey, Run, RunStatus
+from benchmarks.models import LIVE, OF_MODELS, ModelTest, ProviderCheck, ProviderKey, Result, Run, RunStatus
 from benchmarks.presentation.numbers import ago
 from benchmarks.presentation.providers import CAPABILITY, PROBLEMS, key_sentence, listed, missing_key
 from benchmarks.providers.base import Limits
@@ -158,6 +159,33 @@ class ProviderRow:
         return self.error.removeprefix(f"{self.name}: ") if self.status in PROBLEMS else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The latest run of a model, which an error stopped before its first answer. ``kind`` is that of the error."""
+
+    run: int
+    at: datetime
+    kind: str
+    message: str
+
+
+def stopped_models() -> dict[str, Stopped]:
+    """The models whose latest run got no answer because of an error, unless a test has got one since. Two queries."""
+    ended = Run.objects.filter(OF_MODELS, import_format="").exclude(status__in=LIVE).order_by()
+    latest = ended.values_list("model").annotate(Max("pk")).values_list("pk__max", flat=True)
+    kind = Result.objects.filter(run=OuterRef("pk")).exclude(error_kind="").values("error_kind")[:1]
+    failed = Run.objects.filter(pk__in=list(latest), status=RunStatus.FAILED, done__lte=F("errors"))
+    at = Coalesce("completed_at", "created_at")
+    rows = failed.values_list("model", "pk", at, Coalesce(Subquery(kind), Value("")), "error_message")
+    stopped = {model: Stopped(*row) for model, *row in rows}
+    tests = ModelTest.objects.filter(model__in=stopped, error_kind="")
+    return {
+        name: each
+        for name, each in stopped.items()
+        if not any(test.model == name and test.tested_at > each.at for test in tests)
+    }
+
+
 def provider_rows() -> list[ProviderRow]:
     """All configured providers, those with problems first. At most twelve queries, whatever is stored."""
     providers = all_providers()
@@ -215,9 +243,14 @@ def suggested_models(rows: Iterable[ProviderRow]) -> list[str]:
 
 def warnings_before_run(models: Iterable[str]) -> list[str]:
     """What is known against requests to these models: no key, no connection, a failed test, an unknown price."""
+    models = list(dict.fromkeys(models))
     rows = {row.name: row for row in provider_rows()}
+    # An answer proves that a model exists; many endpoints list only a part of theirs.
+    ours = Run.objects.filter(model__in=models, import_format="", done__gt=F("errors"))
+    answered = set(ours.values_list("model", flat=True))
+    stopped = stopped_models()
     sentences = []
-    for model in dict.fromkeys(models):
+    for model in models:
         row = rows.get(model.partition("/")[0])
         if row is None:  # a baseline
             continue
@@ -228,7 +261,9 @@ def warnings_before_run(models: Iterable[str]) -> list[str]:
             sentences.append(f"{row.name}: {row.problem}{when}")
         elif test and test.error:
             sentences.append(f"The latest test of {model} failed: {test.error}")
-        elif row.listed_at and (known is None or not known.listed):
+        elif model in stopped:
+            sentences.append(f"Run {stopped[model].run}: {stopped[model].message}")
+        elif row.listed_at and model not in answered and (known is None or not known.listed):
             sentences.append(f"{row.name} does not list {model.partition('/')[2]}. Check the name of the model.")
         sentences += _unknown_prices(model)
     return list(dict.fromkeys(sentences))

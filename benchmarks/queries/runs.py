@@ -39,6 +39,7 @@ from benchmarks.models import (
     STOPPED,
     DatasetVersion,
     Lease,
+    Outcome,
     PushedRun,
     Result,
     ResultState,
@@ -239,6 +240,30 @@ def troubled_runs(limit: int) -> list[Run]:
     actions."""
     latest = runs().filter(status__in=TROUBLED).order_by("-id")[:limit]
     return sorted(latest, key=lambda run: run.status != RunStatus.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """What somebody must change before a run can go on: its ``budget``, or else the key of a ``provider``."""
+
+    provider: str = ""
+
+    @property
+    def by_budget(self) -> bool:
+        return not self.provider
+
+
+def blocked(run: Run) -> Blocked | None:
+    """``None`` of a run that can be resumed as it is, and of one that is not stopped."""
+    if run.status == RunStatus.PAUSED:
+        return Blocked() if run.budget_usd is not None and run.error_message else None
+    if run.status != RunStatus.FAILED:
+        return None
+    refused = run.results.filter(error_kind="authentication").values_list("outcome", flat=True).first()
+    if refused is None:
+        return None
+    asked = run.judge_model if refused == Outcome.JUDGE_ERROR else run.model
+    return Blocked(asked.partition("/")[0])
 
 
 def count_running() -> int:

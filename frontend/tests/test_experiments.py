@@ -136,10 +136,20 @@ def test_the_estimate_names_costs_and_the_gaps_that_show(client: Client, endpoin
     endpoint(lambda asked: "2")
     make_dataset(100)
     text = client.post("/runs/new/plan/", form(max_tokens="9", **two_variants())).content.decode()
-    assert "Sums shows gaps of" in text
+    assert "Gaps it can show" in text
     assert "Start 4 runs" in text
     assert ">400" in text.replace("\n", "").replace(" ", "")
     assert "Choose a model and a benchmark" in client.post("/runs/new/plan/", form(model=[])).content.decode()
+
+
+def test_run_again_keeps_the_metrics_of_all_benchmarks(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(2)
+    assert client.post("/runs/new/", form(metrics="contains", **two_variants())).status_code == 302
+    [first] = Experiment.objects.all()
+    html = client.get(f"/runs/new/?experiment={first.pk}").content.decode()
+    sent = {name: re.findall(rf'name="{name}" value="([^"]+)"', html) for name in ("given-sums", "metrics-sums")}
+    assert sent == {"given-sums": ["contains"], "metrics-sums": ["contains"]}
 
 
 def test_old_addresses_lead_to_the_same_form(client: Client) -> None:

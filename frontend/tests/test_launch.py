@@ -132,10 +132,12 @@ def test_the_estimate_is_shown_before_anything_starts(client: Client) -> None:
         assert "<dt>Requests</dt> <dd> 12" in html
         assert f"{duration(plan.seconds_low)} to {duration(plan.seconds_high)}".replace("\u00a0", " ") in html
         assert "± 37.5" in html, "the widest that an interval of three tasks can be"
-        assert "Sums: 3 tasks are too few to show any gap." in html
+        assert re.search(r"Sums: none, 3 tasks are too few; 25 with \d+ more tasks", html)
     html = page(client, "/runs/new/plan/", {"dataset": "sums", "model": "typo"})
-    assert "To see an estimate, fix the following" in html
-    assert "provider" in html
+    assert "Fix before you start" in html
+    errors = html.partition('id="models-errors"')[2]
+    assert "provider" in errors, "it stands at the models, too"
+    assert re.search(r'id="start"[^>]+ disabled', html)
     assert not Run.objects.exists()
 
 
@@ -264,7 +266,7 @@ def test_several_models_start_an_experiment(client: Client) -> None:
 def test_names_that_nobody_lists_are_marked_and_their_errors_stand_at_the_list(client: Client) -> None:
     make_dataset(3, slug="sums")
     html = page(client, "/runs/new/", {**REQUEST, "model": "typo", "more_models": "baseline/random nobody/knows"})
-    at_the_list = html.partition('id="models-title"')[2].partition('id="model-options"')[0]
+    at_the_list = html.partition('id="models-title"')[2].partition('id="models-options"')[0]
     assert "typo" in at_the_list
     assert "nobody" in at_the_list
     row = html.partition('value="nobody/knows" checked')[2].partition('class="option-row"')[0]
@@ -375,15 +377,14 @@ def test_the_known_part_of_a_cost_is_shown_and_the_missing_price_named(client: C
     cost = html.partition("<dt>Cost</dt>")[2].partition("<dt>Time</dt>")[0]
     assert re.search(r"at least \$0\.\d+ to", cost)
     assert "without loop/unpriced" in cost
-    assert re.search(r"loop/unpriced</dt> <dd> unknown", cost)
+    assert re.search(r"loop/unpriced</dt> <dd> unknown", html.partition("Cost by model")[2])
     assert "The price of loop/unpriced is unknown." in html
 
 
 def test_more_tasks_would_show_a_smaller_gap(client: Client) -> None:
     make_dataset(100, slug="sums")
     html = page(client, "/runs/new/plan/", REQUEST)
-    assert re.search(r"<strong>Sums shows gaps of 1\d\.\d points</strong> or more", html)
-    assert re.search(r"For 15 points: \d+ more tasks\.", html)
+    assert re.search(r"Sums: <b>1\d\.\d points</b>; 15 with \d+ more tasks", html)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -487,10 +488,10 @@ def test_models_are_listed_by_last_use_by_name_or_by_provider_and_stay_chosen(
     make_dataset(3, slug="sums")
     sent = {"model": MODEL, "dataset": "sums"}
     for view, groups in (("", []), ("all", []), ("provider", ["baseline", "loop"])):
-        html = page(client, "/runs/new/", {**sent, "do": f"show-{view}"})
+        html = page(client, "/runs/new/", {**sent, "do": f"show-models-{view}"})
         names = re.findall(r'name="model" value="([^"]+)"', html)
         assert len(names) == len(set(names)), "each model once"
-        assert f'value="show-{view}" aria-pressed="true"' in html
+        assert f'value="show-models-{view}" aria-pressed="true"' in html
         assert f'name="model" value="{MODEL}" checked' in html
         assert [name for name in groups if f'<h3 class="group-title">{name}</h3>' not in html] == []
         assert (names == sorted(names)) == bool(view)
@@ -504,7 +505,7 @@ def test_each_model_says_its_last_score_and_what_the_chosen_tasks_cost_with_it(
     dataset = make_dataset(3, slug="sums")
     make_scored_run(dataset, (1.0, 0.0, 0.0), model=MODEL)
     html = page(client, "/runs/new/?dataset=sums")
-    assert re.search(r"last run .{0,200}, 0\.333 on Sums", html)
+    assert re.search(r"last run .{0,200} ago|last run .{0,200}just now", html)
     plan = page(client, "/runs/new/plan/", {"model": MODEL, "dataset": "sums"})
     high = plan_run({"model": MODEL, "dataset": "sums", "metrics": ["exact_match"]}).known_high
     assert high

@@ -10,7 +10,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from benchmarks.models import Run
+from benchmarks.models import Run, RunStatus
+from benchmarks.queries.providers import stopped_models
 from frontend.chart_parts import Measure
 from frontend.charts import score_over_time
 from frontend.tests.test_pages import page
@@ -41,6 +42,9 @@ def test_a_model_has_a_page_with_its_place_its_history_and_its_runs(client: Clie
     chart = client.get("/models/openai/gpt-large/charts/history-1.svg")
     assert b"Sums: Exact match" in chart.content
     assert client.get("/models/openai/gpt-large/charts/history-9.svg").status_code == 404
+    assert "Others are significantly ahead on Sums." in html
+    assert "1,000 answers cost $8.33. No result failed." in html
+    assert "No model is significantly ahead on Sums." in page(client, "/models/vendor/small/")
     assert "Above 1" in page(client, "/models/vendor/small/")
     assert client.get("/models/nobody/").status_code == 404
 
@@ -63,6 +67,15 @@ def test_the_overview_marks_a_change_that_the_test_finds(client: Client) -> None
     board = html.partition("Board</h2>")[2].partition("Latest</h2>")[0]
     assert re.findall(r"[▲▼] \d+\.\d", board) == ["▼ 66.7"]
     assert board.count('class="spark') == 2
+
+
+def test_a_model_whose_key_was_refused_says_so_until_it_answers(client: Client) -> None:
+    failed = make_scored_run(make_dataset(2), (None, None), status=RunStatus.FAILED, error_message="401: wrong key.")
+    failed.results.update(error_kind="authentication")
+    assert "401: wrong key." in page(client, "/models/loop/model/")
+    assert [each.kind for each in stopped_models().values()] == ["authentication"]
+    make_scored_run(failed.dataset, (1.0, 1.0))
+    assert stopped_models() == {}
 
 
 def test_the_overview_starts_a_model_where_the_board_is_empty(client: Client) -> None:

@@ -390,6 +390,24 @@ def test_a_failed_run_says_what_failed_and_offers_to_resume(client: Client) -> N
     assert f'action="/runs/{run.pk}/do/resume/"' in html
 
 
+def test_what_must_change_first_is_offered_before_resuming(client: Client) -> None:
+    failed = make_scored_run(values=(None, None), status=RunStatus.FAILED, error_message="401: wrong key.")
+    failed.results.update(error_kind="authentication")
+    budget = {"budget_usd": 0.5, "error_message": "The budget does not cover the next request."}
+    paused = make_scored_run(failed.dataset, (1.0,), status=RunStatus.PAUSED, completed_at=None, **budget)
+    Run.objects.filter(pk=paused.pk).update(total=2)
+    inbox = page(client, "/").partition("Board</h2>")[0]
+    assert '<a class="button" href="/models/#p-loop">Check key</a>' in inbox
+    assert f'<a class="button" href="/runs/{paused.pk}/#budget_usd">Raise budget</a>' in inbox
+    assert 'action="/runs/' not in inbox, "resuming would stop again"
+    html = page(client, f"/runs/{failed.pk}/")
+    assert '<a class="button primary" href="/models/#p-loop">Check key</a>' in html
+    assert "2 results without an answer" in html
+    html = page(client, f"/runs/{paused.pk}/")
+    assert "Spent $0.25 of $0.50. The rest, 1 result, needs about $0.25 more." in html
+    assert '<button type="submit" class="primary">Raise budget and resume</button>' in html
+
+
 def test_a_run_says_what_failed_and_leads_to_the_results_of_each_reason(client: Client) -> None:
     run = make_scored_run(values=(0.0, 0.0, 1.0, None), answer="five")
     results = list(run.results.order_by("position"))

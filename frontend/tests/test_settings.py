@@ -110,7 +110,7 @@ def test_errors_of_a_schedule_stand_at_their_fields_and_keep_what_was_typed(clie
     assert "Not saved. Fix the highlighted fields." in html
     for field, error in (("name", "already exists"), ("when", "Enter a time of day")):
         assert error in html.partition(f'id="id_{field}_error"')[2][:200], field
-    assert "provider/model" in html.partition('id="models-title"')[2].partition('id="model-options"')[0]
+    assert "provider/model" in html.partition('id="models-title"')[2].partition('id="models-options"')[0]
     assert 'value="at night"' in html
     assert Schedule.objects.count() == 1
 

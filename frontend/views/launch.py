@@ -42,13 +42,16 @@ from frontend import params
 from frontend.launch_copies import copies
 from frontend.launch_form import LaunchForm, fields_of, with_defaults, with_variant, without_variant
 from frontend.launch_options import (
+    MODEL_VIEWS,
     SHORT,
     SHOWN,
     VIEWS,
+    View,
     benchmark_options,
     cost_id,
     model_groups,
     model_options,
+    preselected,
 )
 from frontend.metric_choice import MetricChoice, metric_choice
 from frontend.views.settings.hub import crumbs
@@ -96,8 +99,9 @@ def _changed(request: HttpRequest, do: str) -> HttpResponse:
     elif do.startswith("drop-"):
         data = without_variant(data, do.removeprefix("drop-"))
     elif do.startswith("show-"):
+        listed, _, view = do.removeprefix("show-").partition("-")
         data = data.copy()
-        data["models_shown"] = do.removeprefix("show-")
+        data[f"{listed}_shown"] = view
     form = LaunchForm(runnable_datasets(), data)
     more = {"plan": partial(planned, request), "size": partial(sized, sent=data), "try": partial(_try, request)}
     context = more[do](form) if do in more else {}
@@ -126,8 +130,10 @@ def plan(request: HttpRequest) -> HttpResponse:
     """What the runs in the form will give. The address of the page follows the form, so a reload shows it again."""
     require_launch(request)
     form = LaunchForm(runnable_datasets(), request.POST)
-    scored_by = [(slug, _titles(form, slug)) for slug in form.chosen if slug in form.by_slug]
-    context = {"form": form, "scored_by": scored_by, "costs": _costs(form), **planned(request, form)}
+    context = {"form": form, "costs": _costs(form), **planned(request, form)}
+    context["scored_by"] = [
+        (slug, _titles(form, slug), form.metric_errors.get(slug, ())) for slug in form.chosen if slug in form.by_slug
+    ]
     response = render(request, "frontend/launch/planned.html", context)
     if "sheet" not in request.POST:
         response["HX-Replace-Url"] = _address_of(form)
@@ -183,6 +189,7 @@ def planned(request: HttpRequest, form: LaunchForm) -> dict[str, Any]:
         runs = _runs(form)
     except InvalidRequest as error:
         context["plan_errors"] = form.problems(error)
+        form.reject(error)
     else:
         context["preview"] = preview(runs)
         site = request.build_absolute_uri("/").rstrip("/")
@@ -266,7 +273,7 @@ def _filled_in(request: HttpRequest) -> QueryDict:
         given = {**schedule.request, "name": schedule.name, "when": schedule.when, **margin}
     elif [*sent] in (["dataset"], ["model"]):
         models, slugs = used_last(account_of(request.user))
-        sent = {"model": models, "dataset": slugs} | sent
+        sent = {"model": [*preselected(models)], "dataset": slugs} | sent
     elif not sent and len(runnable := runnable_datasets()) == 1:
         sent["dataset"] = [runnable[0].slug]
     for name in ("like", "experiment", "starter"):
@@ -300,7 +307,9 @@ def _choice(form: LaunchForm, slug: str, *, is_open: bool = True) -> MetricChoic
 
 def _metrics(form: LaunchForm, slug: str, opened: str) -> MetricChoice | None:
     is_open = slug == opened or slug in form.metric_errors
-    return _choice(form, slug, is_open=is_open) if is_open or form.has_own_metrics(slug) else None
+    # Metrics that an experiment or an address names for all benchmarks become those of each; the form has no others.
+    is_chosen = form.has_own_metrics(slug) or (slug in form.chosen and any(form.sent.getlist("metrics")))
+    return _choice(form, slug, is_open=is_open) if is_open or is_chosen else None
 
 
 def _page(
@@ -308,6 +317,10 @@ def _page(
 ) -> HttpResponse:
     schedule = _schedule(request, form.sent)
     models = model_options(form.models)
+    models_shown, benchmarks_shown = (form.sent.get(f"{each}_shown", "") for each in ("models", "benchmarks"))
+    offered = benchmark_options(form.by_slug.values(), form.chosen)
+    if shows_all := benchmarks_shown == View.ALL:
+        offered.sort(key=lambda option: option.dataset.title.casefold())
     benchmarks = [
         {
             "option": option,
@@ -315,12 +328,12 @@ def _page(
             "metrics": _metrics(form, slug, opened),
             "errors": form.metric_errors.get(slug, ()),
         }
-        for option in benchmark_options(form.by_slug.values(), form.chosen)
+        for option in offered
         for slug in [option.dataset.slug]
     ]
     is_sheet = request.headers.get("HX-Target") == "sheet"
     fewest = SHORT if is_sheet else SHOWN
-    n_shown, models_shown = max(fewest, len(form.chosen)), form.sent.get("models_shown", "")
+    n_shown = len(benchmarks) if shows_all else max(fewest, len(form.chosen))
     context = (
         _tried(params.whole_numbers(form.sent, "trial"))
         | context
@@ -330,8 +343,10 @@ def _page(
             "parent": _parent(form.sent),
             "models": models,
             "model_groups": model_groups(models, models_shown, max(fewest, len(form.models))),
-            "model_views": VIEWS.items(),
+            "model_views": MODEL_VIEWS.items(),
             "models_shown": models_shown,
+            "benchmark_views": VIEWS.items(),
+            "benchmarks_shown": benchmarks_shown,
             "benchmarks": (benchmarks[:n_shown], benchmarks[n_shown:]),
             "may_schedule": may(request.user, *ADD),
             "n_models": len(models),

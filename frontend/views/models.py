@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -9,12 +10,14 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from benchmarks.presentation.numbers import money_decimals, points
+from benchmarks.presentation.numbers import money_decimals, money_range, number, plural, points
+from benchmarks.presentation.providers import listed
 from benchmarks.presentation.sentences import known_cost, n_of_mean, total_cost
 from benchmarks.queries import history as history_reads
 from benchmarks.queries.judge_words import joined, judge_words, judged_scores
 from benchmarks.queries.live import live_state
-from benchmarks.queries.models import ModelStanding, model_standings, model_totals, served_models
+from benchmarks.queries.models import ModelStanding, ModelTotals, model_standings, model_totals, served_models
+from benchmarks.queries.providers import stopped_models
 from benchmarks.queries.runs import RunFilters, run_list
 from benchmarks.queries.tables.models import SERVED
 from benchmarks.queries.tables.runs import RUNS, per_thousand
@@ -40,6 +43,7 @@ class StandingRow:
     verdict: str
     cost: str
     latency: float | None
+    usd: float | None = None
 
 
 @require_safe
@@ -52,14 +56,16 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     judged = [judged_scores([(each.run, each.run.headline)]) for each in standings]
     known = judge_words({pair for pairs in judged for pair in pairs})
     decimals = money_decimals(known_cost(*per_thousand(each.run))[0] for each in standings)
+    rows = [_row(each, joined(of_each, known), decimals) for each, of_each in zip(standings, judged, strict=True)]
     context = {
         "live_state": live_state(),
         "name": name,
         "totals": totals,
         "is_baseline": name.startswith("baseline/"),
-        "standings": [
-            _row(each, joined(of_each, known), decimals) for each, of_each in zip(standings, judged, strict=True)
-        ],
+        "standings": rows,
+        "leads": "" if name.startswith("baseline/") else _leads(standings),
+        "spends": _spends(rows, totals),
+        "stopped": stopped_models().get(name),
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
         "runs": RUNS.where(asked=False).of(run_list(RunFilters(model=name))[:RUNS_SHOWN], title="Runs of the model"),
         "served": SERVED.of(served) if (served := served_models(model=name).get(name)) else None,
@@ -81,6 +87,7 @@ def _row(standing: ModelStanding, judged: str, decimals: int) -> StandingRow:
     rank = standing.table.rank(standing.place)
     difference = None if mean is None or standing.others is None else mean - standing.others
     latency = run.numbers.latency_ms
+    usd, unknown = known_cost(*per_thousand(run))
     return StandingRow(
         standing=standing,
         metric=metric_row(run.headline, standing.place.numbers),
@@ -91,7 +98,29 @@ def _row(standing: ModelStanding, judged: str, decimals: int) -> StandingRow:
         verdict=_verdict(standing),
         cost=total_cost(*per_thousand(run), decimals),
         latency=latency.p50 if latency else None,
+        usd=None if unknown else usd,
     )
+
+
+def _leads(standings: Sequence[ModelStanding]) -> str:
+    """On which benchmarks no other model scores significantly higher, and on which one does, as a sentence."""
+    tested = [each for each in standings if each.table.n_ranked > 1 and each.n_below is not None]
+    leading = [each.run.dataset.title for each in tested if not each.n_below]
+    behind = [each.run.dataset.title for each in tested if each.n_below]
+    parts = [f"no model is significantly ahead on {listed(leading)}"] if leading else []
+    parts += [f"others are significantly ahead on {listed(behind)}"] if behind else []
+    if not parts and not any(each.table.n_ranked == 1 for each in standings):
+        return ""
+    said = ", ".join(parts) or "no other model has run its benchmarks in the same way"
+    return f"{said[0].upper()}{said[1:]}."
+
+
+def _spends(rows: Sequence[StandingRow], totals: ModelTotals) -> str:
+    """What the model's answers cost and how many of them failed, as sentences."""
+    known = [row.usd for row in rows if row.usd is not None]
+    cost = f"1,000 answers cost {money_range(min(known), max(known))}. " if known else ""
+    failed = f"{number(totals.errors)} of {plural(totals.results, 'result')}" if totals.errors else "No result"
+    return f"{cost}{failed} failed."
 
 
 def _verdict(standing: ModelStanding) -> str:

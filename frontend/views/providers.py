@@ -32,7 +32,7 @@ from frontend.views.shared import require_launch, unconfirmed
 
 ONLY = "only"
 FILTERS: dict[str, Callable[[ModelUse], bool]] = {
-    "ready": lambda use: use.provider is not None and use.provider.status == "ready",
+    "ready": lambda use: use.is_ready,
     "changed": lambda use: len(use.served) > 1,
     "unpriced": lambda use: use.known is None or use.known.price_source == "unknown",
 }
@@ -63,7 +63,6 @@ def provider_list(request: HttpRequest) -> HttpResponse:
         "without_key": [row for row in shown if row.lacks_key],
         "testable": testable,
         "summary": summary(by_status),
-        "all_ready": set(by_status) <= {"ready"},
         "capabilities": CAPABILITY,
         "requests": REQUESTS,
         "may_launch": may_launch(request.user),

@@ -35,7 +35,7 @@ from benchmarks.services.runs.control import edit_run
 from benchmarks.services.runs.exports import forms_here
 from frontend import params
 from frontend.chips import chips
-from frontend.inbox import drop_notices
+from frontend.inbox import drop_notices, provider_page
 from frontend.judges import judge_reliability, panel_rows
 from frontend.run_charts import run_charts, surface_charts, telling_charts, variant_of
 from frontend.sharing import shared_or_shareable
@@ -48,6 +48,7 @@ from frontend.view_models import (
     run_row,
     run_rows,
     settings_of,
+    spent,
     weak_spots,
 )
 from frontend.views.live import live_read
@@ -156,9 +157,16 @@ def _controls(request: HttpRequest, run: Run) -> dict[str, Any]:
     launches = may_launch(request.user)
     actions = allowed_actions(run) if launches else {}
     apart = ("budget", "check", "delete")
+    stop = reads.blocked(run) if launches else None
+    key_page = provider_page(stop.provider) if stop and not stop.by_budget else ""
     return {
         "actions": actions,
         "buttons": [(name, label) for name, label in actions.items() if name in _ACTIONS and name not in apart],
+        "first_buttons": ":1" if key_page else ":2",
+        "more_buttons": "1:" if key_page else "2:",
+        "blocked": stop,
+        "spent": spent(run) if "budget" in actions else "",
+        "key_page": key_page,
         "export_forms": forms_here(),
         "share": shared_or_shareable(request, ShareLink.Kind.RUN, {"run": run.pk}),
         "previous_run": reads.previous_run(run) if run.status in COMPLETED else None,

@@ -123,9 +123,11 @@ def _bar(run: Run) -> Cell:
 
 
 def _score(run: Run) -> Cell:
-    mean, of = headline(run)
-    shown = Group([mean], "mean") if run.status in COMPLETED else tag("Provisional")
-    return [shown, Group([soft(of)], block=True)]
+    mean, what = headline(run)
+    of = Group([soft(what)], block=True)
+    if run.status in COMPLETED:
+        return [Group([mean], "mean"), of]
+    return [tag("Provisional"), of] if mean.mean is not None else MISSING
 
 
 def _progress(run: Run) -> Cell:

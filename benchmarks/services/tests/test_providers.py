@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test.utils import CaptureQueriesContext
 
-from benchmarks.models import AuditEntry, ModelTest, ProviderCheck, RunStatus
+from benchmarks.models import AuditEntry, ModelTest, ProviderCheck, Run, RunStatus
 from benchmarks.queries.providers import ProviderRow, provider_row, provider_rows, suggested_models, warnings_before_run
 from benchmarks.services import providers as services
 from benchmarks.services.errors import NotPossible
@@ -198,6 +198,9 @@ def test_a_run_is_warned_of_what_is_known_against_its_models(configured: Any) ->
         "codeforge.yaml."
     ]
     assert warned["live/typo"][0] == "live does not list typo. Check the name of the model."
+    answered = make_run(model="baseline/reference")
+    Run.objects.filter(pk=answered.pk).update(model="live/typo", total=1, done=1)
+    assert not any("does not list" in text for text in warnings_before_run(["live/typo"])), "an answer proves it exists"
     assert warned["dead/model"][0].startswith("dead: Cannot connect")
     assert warned["dead/model"][0].endswith("(checked just now)")
     assert warned["keyless/model"][0].startswith("keyless: NO_SUCH_KEY is not set.")

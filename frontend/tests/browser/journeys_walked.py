@@ -158,7 +158,7 @@ def with_judge(walk: Walk) -> None:
     walk.page.goto(walk.site.url("/benchmarks/"))
     walk.press(walk.page.locator("tr:has-text('rag-faithfulness')").get_by_text("Run", exact=True))
     for dataset in ("reasoning", "basic-coding"):
-        walk.tick(dataset, "#sheet #benchmark-options")
+        walk.tick(dataset, "#sheet #benchmarks-options")
     walk.click("Change the metrics of rag-faithfulness", "button", "#sheet")
     walk.page.locator("#metrics-of-rag-faithfulness input[value=correctness]").check()  # the judge here can score it
     walk.clicks += 1

@@ -352,7 +352,7 @@ def test_a_list_of_models_by_provider_keeps_what_is_chosen(tab: Tab) -> None:
     page.get_by_role("heading", name="baseline").wait_for()
     assert page.locator("input[name=model][value='scripted/medium']").is_checked()
     page.get_by_label("Find or add models").fill("random")
-    shown, chosen = page.locator("#model-options .option-row:visible"), page.locator("input[name=model]:checked")
+    shown, chosen = page.locator("#models-options .option-row:visible"), page.locator("input[name=model]:checked")
     assert shown.count() == chosen.count() + 1, "what is chosen, and what is found"
     page.wait_for_url(re.compile("models_shown=provider"))
     assert tab.violations() == []
@@ -372,4 +372,4 @@ def test_the_estimate_is_shown_for_a_model_that_is_typed_and_unknown(tab: Tab) -
     page.get_by_label("Find or add models").fill("scripted/typed")
     page.keyboard.press("Enter")
     page.locator("#plan .skel th", has_text="typed").wait_for()
-    page.locator("#model-options small", has_text="up to $").first.wait_for(state="attached")
+    page.locator("#models-options small", has_text="up to $").first.wait_for(state="attached")

@@ -134,7 +134,7 @@
   const DAY = { weekday: "long", month: "long", day: "numeric" };
   const localize = (part) => {
     for (const time of part.querySelectorAll("time[datetime]")) {
-      const local = new Date(time.dateTime).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+      const local = new Date(time.dateTime).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" });
       time.title = local;
       if ("exact" in time.dataset) time.textContent = local;
       if ("day" in time.dataset) time.textContent = new Date(time.dateTime).toLocaleDateString("en-US", DAY);
