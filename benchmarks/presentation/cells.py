@@ -192,8 +192,7 @@ class Group:
 
     @property
     def text(self) -> str:
-        # What a page shows on phones only stands in another column as well.
-        return "" if "narrow-only" in self.look else self.between.join(filter(None, map(text_of, self.parts)))
+        return self.between.join(filter(None, map(text_of, self.parts)))
 
 
 Part = (

@@ -24,8 +24,9 @@ _PREVIEWED = (
 _BOX = '<input type="checkbox" name="result" value="{}" form="copy-results" aria-label="Select {}"> '
 _ROW = (
     '<tr><th scope="row">{box}<a href="{link}"{previewed}>{name}</a> <small class="soft">{about}</small></th>'
-    '<td>{outcome}</td>{scores}<td class="cut" dir="auto">{expected}</td><td class="cut" dir="auto">{answer}</td>'
-    '<td class="cut soft" dir="auto">{reason}</td><td class="num">{time}</td></tr>'
+    '<td>{outcome}</td>{scores}<td class="cut" dir="auto" data-label="Expected">{expected}</td>'
+    '<td class="cut" dir="auto" data-label="Answer">{answer}</td><td class="cut soft" dir="auto">{reason}</td>'
+    '<td class="num wide-only">{time}</td></tr>'
 )
 
 

@@ -30,7 +30,7 @@ def table(context: Context, shown: Shown[Any]) -> dict[str, object]:
     title = shown.table.title
     caption, label = _drawn(title, context), shown.table.label or cells.cell_text(title)
     on_phones = [column for column in columns if "wide-only" not in column.look]
-    as_cards = len(on_phones) > MOST_ON_PHONES
+    as_cards = len(on_phones) > MOST_ON_PHONES or shown.table.look == "leads"
     look = f"{shown.table.look} cards".strip() if as_cards else shown.table.look
     told = zip(*(_on_one_scale([column.cell(row) for row in shown.rows]) for column in columns), strict=True)
     rows = [
@@ -67,7 +67,7 @@ def _cell(column: Column[Any], cell: cells.Cell, context: Context, in_card: bool
 
 def _needs_label(column: Column[Any], cell: cells.Cell) -> bool:
     """Whether a card says what the cell is: a name, a state and a control say it themselves."""
-    if column.kind == "name" or column.hidden_head or cells.cell_text(cell).startswith(column.head):
+    if column.kind == "name" or column.hidden_head or column.bare or cells.cell_text(cell).startswith(column.head):
         return False
     return not any(isinstance(part, _SPEAKING) for part in cells.parts_of(cell))
 
@@ -151,7 +151,7 @@ def _group(part: cells.Group, context: Context) -> str:
     return format_html("<{0}{1}>{2}</{0}>", tag, _classes(part.look), drawn)
 
 
-_SPEAKING = (cells.State, cells.Tick, cells.Button, cells.Submit, cells.Copied)
+_SPEAKING = (cells.State, cells.Tick, cells.Button, cells.Submit, cells.Copied, cells.Bar, cells.Strip)
 _DRAWINGS: dict[type, Callable[[Any, Context], str]] = {
     cells.Link: _link,
     cells.Words: _words,

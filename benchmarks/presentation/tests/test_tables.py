@@ -13,7 +13,6 @@ from benchmarks.presentation.cells import (
     Progress,
     Strip,
     cell_text,
-    run_state,
     soft,
     tag,
 )
@@ -63,7 +62,6 @@ def test_the_parts_of_a_cell_are_one_text_and_what_is_only_drawn_is_left_out() -
         Progress(1, 2, "Progress", "50%"),
         Bar(mean),
         Strip([0.5], mean, None, "Models"),
-        Group([run_state("failed")], "narrow-only"),
     ]
     assert cell_text([*drawn, mean, soft("n of N"), tag("Pinned")]) == "0.500 (0.250 to 0.750), n of N, Pinned"
     assert cell_text(Group(["a", "b"], between=" · ")) == "a · b"

@@ -43,7 +43,7 @@ def _name(row: Benchmark) -> Cell:
     marks += [tag(row.newer)] if row.newer else []
     parts: list[Part] = [dataset_link(dataset)]
     parts.append(Group([soft(" · ".join(known)), *marks], block=True))
-    return [*parts, Group([_models(row)], "narrow-only", block=True)]
+    return parts
 
 
 def _models(row: Benchmark) -> Part:
@@ -85,7 +85,7 @@ BENCHMARKS = Table[Benchmark](
     [
         Column("Select", _tick, hidden_head=True, only="page", look="tick", given="may_launch"),
         Column("Benchmark", _name, "name"),
-        Column("Models, 0 to 1", _models, only="page", look="nowrap wide-only"),
+        Column("Models, 0 to 1", _models, only="page", look="nowrap"),
         Column("Best score", _score, "number"),
         Column("Best model", _best, look="wide-only"),
         Column(

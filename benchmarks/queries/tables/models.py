@@ -30,7 +30,7 @@ def _name(row: ModelUse) -> Cell:
             words = f"served {', '.join(latest.names)} since {_day(latest.since)}"
             mark = [Words(f"Changed {_day(latest.since)}", "tag caution")] if changed else []
             parts.append(Group([soft(words), *mark], block=True))
-    return [*parts, Group([_status(row), _scores(row)], "narrow-only", block=True)]
+    return parts
 
 
 def _status(row: ModelUse) -> Part:
@@ -80,13 +80,13 @@ MODELS_USED = Table[ModelUse](
     "Models that have run",
     [
         Column("Model", _name, "name"),
-        Column("Status", _status, look="nowrap wide-only"),
-        Column("Scores, 0 to 1", _scores, only="page", look="nowrap wide-only"),
+        Column("Status", _status, look="nowrap"),
+        Column("Scores, 0 to 1", _scores, only="page", look="nowrap"),
         Column(
             "Overall rank", lambda row: MISSING if row.rank is None else number(row.rank), "number", info="mean_rank"
         ),
-        Column("Runs", _runs, "number", look="wide-only"),
-        Column("$ per 1M in / out", _price, "number", look="wide-only"),
+        Column("Runs", _runs, "number"),
+        Column("$ per 1M in / out", _price, "number"),
         Column("Can", _can, look="wide-only"),
         Column("Start", _run, "number", hidden_head=True, only="page", given="may_launch"),
     ],

@@ -19,7 +19,6 @@ from benchmarks.presentation.cells import (
     Strip,
     Tick,
     Words,
-    parts_of,
     run_state,
     soft,
     tag,
@@ -47,11 +46,9 @@ def _tick(row: Listed) -> Cell:
 
 
 def _name(row: Listed) -> Cell:
-    parts: list[Part] = [*parts_of(_finding(row))]
-    narrow = Group([Group(parts, block=True), Group([_state(row)], block=True)], "narrow-only small", block=True)
     if isinstance(row, ListedExperiment):
         link = Link(row.experiment.name, "experiment", (row.experiment.pk,), look=_LEAD)
-        return [link, _beneath(_shape(row.runs)), *map(tag, row.experiment.tags), narrow]
+        return [link, _beneath(_shape(row.runs)), *map(tag, row.experiment.tags)]
     run = row.run
     title = f"{run.name}, {run.model}" if run.name else run.model
     marked = [*marks(run), *origin(run), *left_out(run)]
@@ -60,7 +57,6 @@ def _name(row: Listed) -> Cell:
         Link(title, "run", (run.pk,), look=_LEAD),
         _beneath(" · ".join([about, *_how(run)])),
         *map(tag, marked),
-        narrow,
     ]
 
 
@@ -171,11 +167,11 @@ LISTED = Table[Listed](
         Column("Select", _tick, look="tick", hidden_head=True),
         Column("Run or experiment", _name, "name", sort="model"),
         Column("0 to 1", _bar, look="wide-only", given="ruler"),
-        Column("Finding", _finding, look="finding anywhere wide-only", sort="score", given="finding"),
+        Column("Finding", _finding, look="finding anywhere", sort="score", bare=True, given="finding"),
         Column("Answers", _answers, "number", look="wide-only", given="answers"),
         Column("Cost", _cost, "number", look="wide-only", sort="cost", given="cost"),
-        Column("When", lambda row: Moment(_at(row)), look="wide-only soft", sort="run", given="when"),
-        Column("Status", _state, look="wide-only", sort="status", given="status"),
+        Column("When", lambda row: Moment(_at(row)), look="soft", sort="run", bare=True, given="when"),
+        Column("Status", _state, sort="status", given="status"),
     ],
     look="leads",
 )
