@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-WIDTH, HEIGHT = 380.0, 280.0
+WIDTH, HEIGHT = 380.0, 224.0
 """The plot in pixels, as one of three in a row. Elsewhere it has this height and is nearly always wider."""
 CHARACTER, LINE = 6.6, 14.0
 LONGEST = 240.0

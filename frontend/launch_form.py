@@ -15,6 +15,7 @@ from django.conf import settings
 from django.http import QueryDict
 from django.utils import timezone
 
+from benchmarks.analysis.matrices import PLAIN
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import sentence_case
@@ -377,7 +378,7 @@ def with_variant(data: QueryDict) -> QueryDict:
     free = [place for place in range(MOST_VARIANTS) if place not in places]
     added = free[:1] if places else free[:2]
     for place in added:
-        more[f"variant-{place}-name"] = "plain" if place == 0 and not places else f"variant {place + 1}"
+        more[f"variant-{place}-name"] = PLAIN if place == 0 and not places else f"variant {place + 1}"
     return more
 
 

@@ -48,7 +48,7 @@ TINTS = (0.2, 0.5, 0.7, 0.86)
 
 @dataclass(frozen=True, slots=True)
 class BoardCell:
-    """A run in the matrix. ``tint`` is from 1 to 5 by the score, 0 without one."""
+    """A run in the matrix. ``tint`` is from 1 to 5 by the score, 0 without. ``n_of`` is empty if the head has it."""
 
     cell: Cell
     tint: int
@@ -68,7 +68,6 @@ class BoardRow:
 
     row: Row
     rank: str
-    best: str
     cells: Sequence[BoardCell | None]
     cost: float | None
     """US dollars per 1,000 results, of model and judge."""
@@ -117,7 +116,6 @@ def board_row(row: Row, braces: Sequence[tuple[str, str]] = (), counts: Sequence
     return BoardRow(
         row=row,
         rank=rank_range(place.rank_low, place.rank_high) if place else "",
-        best=chance(place.best) if place else "",
         cells=[
             None if cell is None else _board_cell(cell, told)
             for cell, told in zip(row.cells, counts or [""] * len(row.cells), strict=True)
@@ -209,17 +207,16 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
         "of_datasets": datasets,
         "problems": [text for texts in reads.unknown_choices(runs, metric, dataset).values() for text in texts],
         "lead": grid.sentences[:2],
-        "aside": [
-            *_parts_of_datasets(grid, metric),
-            *grid.sentences[2:],
-            *filter(None, [grid.same_sentence, changes.sentence]),
-        ],
+        "change": changes.sentence,
+        "aside": _parts_of_datasets(grid, metric),
+        "beside": [*grid.sentences[2:], *filter(None, [grid.same_sentence])],
         "covers": covers_of(runs).sentence if ranked else "",
         "ruler": large_ruler(grid, metric),
         "parting": parting([row for row in grid.rows if row.place]),
         "ranked": (first := [board_row(row, own, counts) for row, own in zip(ranked, joined, strict=True)]),
         "unranked": (rest := [board_row(row, (), counts) for row in grid.rows if not row.place]),
         "columns": [*zip(grid.columns, counts or [""] * len(grid.columns), strict=True)],
+        "has_overall": bool(facet) or len(grid.columns) > 1,
         "cost_decimals": money_decimals(row.cost for row in (*first, *rest)),
         "metrics": [metric_row(name) for name in reads.metrics_of(runs)],
         "datasets": sorted({(run.dataset.slug, run.dataset.title) for run in runs}),
@@ -252,6 +249,7 @@ def corrected_context(request: HttpRequest, grid: Matrix) -> dict[str, Any]:
         "judge": CORRECTED,
         "corrected": CORRECTED_RANKS.of(places),
         "lead": [corrected_sentence(places), ""],
+        "change": "",
         "aside": [],
         "covers": "",
     }
@@ -279,6 +277,7 @@ def averages_context(request: HttpRequest, experiment: Experiment, datasets: Mat
         "averages": models.found,
         "averaged": [AveragedRow(row, next(joined) if row.place else ()) for row in rows],
         "lead": models.sentences[:2],
+        "change": "",
         "aside": models.sentences[2:],
         "covers": covers_of(runs, over_variants=True).sentence,
         "ruler": LargeRuler(scored, beside, None),

@@ -114,7 +114,7 @@ def grid_context(
 def _shows(
     given: QueryDict, page: reads.TaskPage, filters: reads.TaskGridFilters, columns: Sequence[Column]
 ) -> list[Shown]:
-    """Each of ``SHOWN`` that has tasks or is in force, with the names of the runs in place of what they are."""
+    """Each of ``SHOWN`` that has tasks of its own or is in force, in the names of the runs."""
     names = dict(columns)
     own, base = (names[run] for run in reads.chosen_runs([*names], filters))
     titles = {
@@ -127,7 +127,7 @@ def _shows(
     return [
         Shown(title, page.counts[show], _query(given, show=show, page=None, open=None), show == filters.show)
         for show, title in titles.items()
-        if page.counts[show] or show == filters.show
+        if (page.counts[show] and show not in page.alike) or show == filters.show
     ]
 
 

@@ -173,10 +173,21 @@ def turns(messages: Sequence[Mapping[str, Any]]) -> list[Turn]:
         text = excerpt(full_text, max(0, min(left, TEXT_BUDGET // 3)))
         left -= len(text.text)
         functions = [call.get("function") or {} for call in (message.get("tool_calls") or ())[:CALLS_SHOWN]]
-        calls = (f"{called.get('name', '')}({called.get('arguments', '')})"[:ARGUMENTS_LENGTH] for called in functions)
+        calls = (f"{called.get('name', '')}({_readable(called.get('arguments', ''))})" for called in functions)
+        calls = (call[:ARGUMENTS_LENGTH] for call in calls)
         pictures = sum("text" not in part for part in parts)
         shown.append(Turn(str(message.get("role", "")), text, tuple(calls), pictures))
     return shown
+
+
+def _readable(arguments: object) -> str:
+    """The JSON of a call's arguments without escapes of letters; what is not JSON as it is."""
+    if not isinstance(arguments, str) or len(arguments) > EXCERPT_LENGTH:
+        return str(arguments)
+    try:
+        return json.dumps(json.loads(arguments), ensure_ascii=False)
+    except ValueError:
+        return arguments
 
 
 def messages_as_json(messages: Iterable[Mapping[str, Any]]) -> str:

@@ -117,6 +117,8 @@ class Compared:
         only = ((self.comparison.n_only_a, self.name_a), (self.comparison.n_only_b, self.name_b))
         tasks = " and ".join(f"{plural(n, 'task')} only in {name}" for n, name in only if n)
         sentences = [f"Not compared: {tasks}."] if tasks else []
+        if self.a.dataset_id != self.b.dataset_id:
+            sentences.append(f"The runs are on different datasets, {self.a.dataset.title} and {self.b.dataset.title}.")
         if differing := differing_settings(self.a, self.b):
             sentences.append(f"The runs differ in {', '.join(differing)}.")
         return " ".join(sentences)
@@ -124,9 +126,10 @@ class Compared:
 
 def differing_settings(a: Run, b: Run) -> list[str]:
     """The labels of what makes the scores of two runs unlike: what was asked, how the models answered, and who judged
-    the answers."""
-    labels = ["dataset version"] if a.dataset_version_id != b.dataset_version_id else []
-    if not labels and a.added_canvases != b.added_canvases:
+    the answers. Different datasets are said apart."""
+    is_same = a.dataset_id == b.dataset_id
+    labels = ["dataset version"] if is_same and a.dataset_version_id != b.dataset_version_id else []
+    if is_same and not labels and a.added_canvases != b.added_canvases:
         labels.append(f"dataset version ({a.version_label} or {b.version_label})")
     decisive = (Decides.QUESTION, Decides.EXTENT, Decides.ANSWER, Decides.SCORE)
     first, second = values_of(a, *decisive), values_of(b, *decisive)

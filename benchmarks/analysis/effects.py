@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.analysis.kept import has_ended, kept_for
-from benchmarks.analysis.matrices import Grid, Row
+from benchmarks.analysis.matrices import Grid, Row, short_names
 from benchmarks.analysis.score_table import compare_scores, metric_of, scores_of, task_scores
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.presentation.numbers import number, points
+from benchmarks.presentation.numbers import number, plural, points, signed_points
+from benchmarks.presentation.ranks import listed
 from benchmarks.statistics.paired import holm
 from benchmarks.statistics.ranking import LEVEL, Scores, difference_p_value, mean_of_intervals
 
@@ -53,24 +54,61 @@ class Effects:
 
     @property
     def sentence(self) -> str:
-        """The significant effect, or their number; empty without variants."""
-        clear = [
-            (row, where, effect)
-            for row in self.rows
-            for where, effect in [*zip(self.datasets, row.cells, strict=True), ("average", row.overall)]
-            if effect is not None and effect.is_clear
-        ]
-        if not self.size:
-            return ""
-        if len(clear) != 1:
-            return f"{number(len(clear)) if clear else 'No'} effects of variants are significant."
-        [(row, where, effect)] = clear
-        low, high = sorted((abs(effect.low), abs(effect.high)))
-        return (
-            f"{row.variant} {'improves' if effect.difference > 0 else 'worsens'} {row.model} on {where} by "
-            f"{points(abs(effect.difference))} points ({points(low)} to {points(high)}); no other effect of a variant "
-            "is significant."
-        )
+        """What each variant changes, by the average where there are several datasets; of many variants how many effects
+        are significant. Empty without variants."""
+        changes: dict[str, list[tuple[str, Effect]]] = {}
+        short = short_names({row.model for row in self.rows})
+        for row in self.rows:
+            effect = row.overall or (row.cells[0] if len(self.datasets) == 1 else None)
+            if effect is not None:
+                changes.setdefault(row.variant, []).append((short[row.model], effect))
+        if len(changes) > _MOST_NAMED:
+            clear = sum(effect.is_clear for of_models in changes.values() for _, effect in of_models)
+            return f"{number(clear) if clear else 'No'} effects of variants are significant."
+        return " ".join(_change(variant, of_models) for variant, of_models in changes.items())
+
+
+_MOST_NAMED = 3
+"""Variants, and models of one effect, that a sentence names."""
+
+
+def _change(variant: str, of_models: Sequence[tuple[str, Effect]]) -> str:
+    """``Step by step lowers every model by 43.0 (31.3 to 55.3) to 93.1 points (70.7 to 97.2).``"""
+    name = variant[:1].upper() + variant[1:]
+    groups: list[tuple[str, list[tuple[str, Effect]]]] = [
+        ("raises", [each for each in of_models if each[1].is_clear and each[1].difference > 0]),
+        ("lowers", [each for each in of_models if each[1].is_clear and each[1].difference <= 0]),
+    ]
+    said = [f"{verb} {_whom(changed, len(of_models))} by {_sizes(changed)}" for verb, changed in groups if changed]
+    others = len(of_models) - sum(len(changed) for _, changed in groups)
+    if said:
+        rest = f"; its {plural(others, 'other effect')} {'is' if others == 1 else 'are'} not significant"
+        return f"{name} {' and '.join(said)}{rest if others else ''}."
+    differences = sorted((effect for _, effect in of_models), key=lambda effect: effect.difference)
+    first, last = differences[0], differences[-1]
+    if len(differences) == 1:
+        between = f"{signed_points(first.difference)} points, {signed_points(first.low)} to {signed_points(first.high)}"
+    else:
+        between = f"{signed_points(first.difference)} to {signed_points(last.difference)} points by model"
+    return f"{name} makes no significant difference ({between})."
+
+
+def _whom(changed: Sequence[tuple[str, Effect]], n_models: int) -> str:
+    if len(changed) == n_models:
+        return changed[0][0] if n_models == 1 else "both models" if n_models == 2 else "every model"
+    return listed([model for model, _ in changed]) if len(changed) <= _MOST_NAMED else plural(len(changed), "model")
+
+
+def _sizes(changed: Sequence[tuple[str, Effect]]) -> str:
+    """The smallest and the largest change, each with its interval."""
+    by_size = sorted((effect for _, effect in changed), key=lambda effect: abs(effect.difference))
+    bounds = [(each.low, each.high) if each.difference > 0 else (-each.high, -each.low) for each in by_size]
+    words = [
+        (points(abs(effect.difference)), f"({points(low)} to {points(high)})")
+        for effect, (low, high) in zip(by_size, bounds, strict=True)
+    ]
+    first, last = words[0], words[-1]
+    return f"{first[0]} points {first[1]}" if len(words) == 1 else f"{' '.join(first)} to {last[0]} points {last[1]}"
 
 
 def effects(grid: Grid) -> Effects:

@@ -19,7 +19,9 @@ from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.statistics.ranking import Place, Ranking, Verdict, mean_of_intervals
 from benchmarks.summary import NO_NUMBERS, Counted
 
-FORMAT = 5
+PLAIN = "plain"
+"""What the first variant of an experiment is called unless somebody renames it."""
+FORMAT = 6
 """Goes up when ``Standing``, or a statement that is made of it, changes, so that no old one is read."""
 
 
@@ -169,12 +171,13 @@ def short_names(models: Collection[str]) -> dict[str, str]:
 
 def _names(rows: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """What sentences call the rows: the model without its provider if that is unambiguous, and the variant if there
-    are several."""
+    are several. Beside other models, one that is asked plainly goes by its own name."""
     models = {model for model, _ in rows}
     short = short_names(models)
     several = len({variant for _, variant in rows}) > 1
+    unnamed = {"", PLAIN} if len(models) > 1 else {""}
     return {
-        (model, variant): f"{short[model]} ({variant})" if several and variant else short[model]
+        (model, variant): f"{short[model]} ({variant})" if several and variant not in unnamed else short[model]
         for model, variant in rows
     }
 

@@ -258,6 +258,15 @@ def shortened(text: str, limit: int = 80) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def from_difference(first: str, second: str, limit: int = 80) -> tuple[str, str]:
+    """Two texts cut to ``limit`` characters from a little before their first difference on."""
+    places = (place for place, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
+    common = next(places, min(len(first), len(second)))
+    start = max(0, common - limit // 4) if max(len(first), len(second)) > limit else 0
+    before = "…" if start else ""
+    return before + shortened(first[start:], limit), before + shortened(second[start:], limit)
+
+
 @dataclass(frozen=True, slots=True)
 class JudgeAnswer:
     """A judge's response. Token counts are ``None`` if the endpoint reports none, and 0 for a cached response."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from benchmarks.metrics.base import DeterministicMetric, Item, Score, scored, shortened, unparsable
+from benchmarks.metrics.base import DeterministicMetric, Item, Score, from_difference, scored, shortened, unparsable
 from benchmarks.metrics.contains import contains_words
 from benchmarks.metrics.extraction import How, extract_text, reference_texts, same_spacing, unspaced, whole_answer
 from tasks_app.tasks.reply import (
@@ -102,11 +102,12 @@ class ExactMatch(DeterministicMetric):
         answer = same_spacing(extraction.text[:comparable])
         if not answer:
             return scored(False, "The answer is empty.", extraction)
-        shown = shortened(same_spacing(references[0]))
         only_case = " Only the case differs." if answer.casefold() in {text.casefold() for text in expected} else ""
         if only_case or not any(_mentions(body, wanted) for wanted in references):
-            reason = f"Expected “{shown}”, found “{shortened(answer)}”.{only_case}"
+            wanted, found = from_difference(same_spacing(references[0]), answer)
+            reason = f"Expected “{wanted}”, found “{found}”.{only_case}"
             return scored(False, reason, extraction, failure="Only the case differs" if only_case else "Different text")
+        shown = shortened(same_spacing(references[0]))
         reason = f"The answer mentions “{shown}”, but does not certainly give it as its answer."
         return unparsable(reason, extraction, failure="Mentioned, not certainly given")
 

@@ -24,7 +24,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from tasks_app.tasks.reply import answer_body, deciding_body, layers, marked_answers, without_stop
+from tasks_app.tasks.reply import (
+    answer_body,
+    deciding_body,
+    layers,
+    marked_answers,
+    without_invisible,
+    without_stop,
+)
 
 MAX_JSON_ATTEMPTS = 20
 """How many places of an answer are tried as the start of a JSON value. Each attempt is linear."""
@@ -107,11 +114,12 @@ def extract_text(output: str) -> Extraction:
 
 
 def reference_texts(reference: str) -> list[str]:
-    """The expected text, and without what says nothing: typographic quotes around it, "Answer:" before it, its stop.
+    """The expected text without invisible characters, as answers are read, and without what says nothing: typographic
+    quotes around it, "Answer:" before it, its stop.
 
     The first is the one to show: the text without "Answer:".
     """
-    body = reference.strip()
+    body = without_invisible(reference).strip()
     plain = _without_mark(body)
     quoted = plain[1:-1] if plain[:1] + plain[-1:] in ("“”", "„“", "«»") else plain
     return list(dict.fromkeys([plain, body, quoted, without_stop(plain), without_stop(body), without_stop(quoted)]))

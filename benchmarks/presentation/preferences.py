@@ -95,7 +95,9 @@ def agreement_sentence(same: Interval, kappa: Kappa, alpha: Alpha) -> str:
 
 
 def cycle_sentence(names: Sequence[str], cycles: Cycles) -> str:
-    """Whether preferences form more cycles than by chance."""
+    """Whether preferences form more cycles than by chance; empty of two candidates, which form none."""
+    if len(names) < 3:
+        return ""
     if not cycles.n_triples:
         return "Cycles need three candidates that were all compared with each other."
     triples = plural(cycles.n_triples, "triple")

@@ -8,7 +8,7 @@ from django.db.models import Case, When
 
 from benchmarks.asking import differing
 from benchmarks.models import COMPLETED, OF_MODELS, Run
-from benchmarks.queries.runs import full_runs, runs
+from benchmarks.queries.runs import HeadlineNumber, full_runs, runs
 from benchmarks.queries.task_grid import MOST_RUNS
 from benchmarks.run_parameters import RUN_PARAMETERS, Decides, deciding
 
@@ -19,22 +19,35 @@ _EXTENT = tuple(row.field for row in deciding(Decides.EXTENT))
 _ALIKE = ("question_key", *_EXTENT)
 """Columns of runs that ask the same tasks in the same form."""
 _SHOWN = (
-    *("model", "import_format", "variant", "representation", "few_shot", "added_canvases"),
+    *(
+        "created_at",
+        "model",
+        "import_format",
+        "variant",
+        "representation",
+        "few_shot",
+        "added_canvases",
+    ),
     *(*_ALIKE, "asked", "answer_key"),
     *("dataset__slug", "dataset__name", "dataset_version__number"),
 )
 
 
 def runs_to_offer(chosen: Sequence[Run]) -> list[Run]:
-    """The latest completed runs: first those on the dataset of the reference run, and of these the ones like it."""
-    completed = runs().filter(status__in=COMPLETED).only(*_SHOWN)
+    """The chosen runs, then the latest completed ones: first those on the dataset of the reference run, and of these
+    the ones like it. Each has its ``score``."""
+    completed = runs().filter(status__in=COMPLETED).only(*_SHOWN).annotate(score=HeadlineNumber())
     if not chosen:
         return list(completed.order_by("-id")[:_OFFERED])
     first = chosen[0]
     elsewhere = Case(When(dataset=first.dataset_id, then=0), default=1)
+    ids = [run.pk for run in chosen]
+    of_chosen = runs().filter(pk__in=ids).only(*_SHOWN).annotate(score=HeadlineNumber())
+    others = completed.exclude(pk__in=ids).order_by(elsewhere, "-id")[:_OFFERED_BESIDE]
     return sorted(
-        completed.order_by(elsewhere, "-id")[:_OFFERED_BESIDE],
+        [*of_chosen, *others],
         key=lambda run: (
+            run.pk not in ids,
             run.dataset_id != first.dataset_id,
             run.dataset_version_id != first.dataset_version_id,
             any(getattr(run, name) != getattr(first, name) for name in _ALIKE),

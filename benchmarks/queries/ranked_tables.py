@@ -4,7 +4,7 @@ page that names the rank of a run on its dataset reads it here."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from benchmarks.analysis.rankings import LATEST, MEAN, Place, places, runs_to_test
 from benchmarks.models import Run
@@ -15,13 +15,15 @@ from benchmarks.queries.matrix import Matrix, tested
 
 @dataclass(frozen=True, slots=True)
 class RankedTable:
-    """``places`` by ``metric``. ``grid`` has the tests of all pairs, and ``spans`` the ranks, best and worst, that they
-    allow to each run; ``None`` and empty if there are too many pairs, or models are ranked by threshold."""
+    """``places`` by ``metric``. ``grid`` has the tests of all pairs, ``spans`` the ranks, best and worst, that they
+    allow to each run, and ``groups`` the letters of what they do not separate; ``None`` and empty if there are too many
+    pairs, or models are ranked by threshold."""
 
     metric: str
     places: Sequence[Place]
     grid: Matrix | None
     spans: Mapping[int, tuple[int, int]]
+    groups: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def n_ranked(self) -> int:
@@ -44,7 +46,8 @@ def ranked_table(candidates: Sequence[Run], metric: str, choose: str = LATEST, r
     found = places(candidates, metric, choose, rank)
     grid = tested(runs_to_test(found), metric) if rank == MEAN else None
     placed = {row.runs[0].pk: row.place for row in grid.rows if row.place} if grid else {}
-    return RankedTable(metric, found, grid, {pk: (place.rank_low, place.rank_high) for pk, place in placed.items()})
+    spans = {pk: (place.rank_low, place.rank_high) for pk, place in placed.items()}
+    return RankedTable(metric, found, grid, spans, {pk: place.group for pk, place in placed.items()})
 
 
 def table_of(run: Run) -> RankedTable:

@@ -41,6 +41,8 @@ SHOWN = {
     "worse": "The chosen run is worse than the reference run",
     "flagged": "Marked as doubtful",
 }
+_OF_ONE_RUN = ("only", "only_wrong", "lost", "worse")
+"""Those of ``SHOWN`` that are about the chosen run, which of two runs may all be the same tasks."""
 SORTS = {"": "Task order", "difficulty": "Hardest first", "disagreement": "Most disagreement first"}
 
 
@@ -99,8 +101,8 @@ class OpenTask:
 
 @dataclass(frozen=True, slots=True)
 class TaskPage:
-    """Page ``number`` of the ``count`` tasks that match. ``counts`` has the number of all tasks for each of
-    ``SHOWN``."""
+    """Page ``number`` of the ``count`` tasks that match. ``counts`` has the number of all tasks for each of ``SHOWN``,
+    ``alike`` those of it that show the same tasks as one before."""
 
     rows: Sequence[TaskRow]
     number: int
@@ -109,6 +111,7 @@ class TaskPage:
     total: int
     all_right: int
     counts: Mapping[str, int]
+    alike: frozenset[str]
 
     @property
     def all_wrong(self) -> int:
@@ -159,6 +162,11 @@ def task_page(
         total=len(tasks),
         all_right=int(np.count_nonzero(grid.n_right == len(columns))) if columns else 0,
         counts={name: int(np.count_nonzero(matching)) for name, matching in kinds.items()},
+        alike=frozenset(
+            name
+            for place, name in enumerate(_OF_ONE_RUN)
+            if any(np.array_equal(kinds[name], kinds[before]) for before in _OF_ONE_RUN[:place])
+        ),
     )
 
 

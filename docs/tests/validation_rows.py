@@ -48,9 +48,9 @@ ESTIMATES = (
         "Mean.mean; Mean.low; Mean.high; Counted.mean; Counted.low; Counted.high; Expected.mean; "
         "Expected.low; Expected.high; MetricStatistics.mean; MetricStatistics.low; MetricStatistics.high; "
         "Interval.mean; Interval.low; Interval.high; Point.mean; Point.low; Point.high; OverallCell.mean; "
-        "OverallCell.low; OverallCell.high; Cell.mean; Cell.low; Cell.high; Readable.mean; head Score; head "
-        "Best score; head Mean verdict; head Verdict; term strict_mean; term interval; term half_width; term "
-        "readable; term task_score; term cluster; term model_marks",
+        "OverallCell.low; OverallCell.high; Cell.mean; Cell.low; Cell.high; Readable.mean; head Score; "
+        "head 95% interval; head Best score; head Mean verdict; head Verdict; term strict_mean; term interval; "
+        "term half_width; term readable; term task_score; term cluster; term model_marks",
         "Interval of a mean",
         (1, 2, 3, 4, 5, 53, 54, 55),
         "benchmarks.statistics.intervals:mean_interval",

@@ -183,7 +183,7 @@ def test_the_page_says_who_leads_and_groups_what_is_not_separated(client: Client
     assert "The difference between small and tiny is not significant." in text
     assert "Prompts &lt;b&gt;" in text
     assert "2–3" in text
-    assert "$0.75 <small>of a budget of $5.00</small>" in text
+    assert "$0.75 of a budget of $5.00" in text
     assert "hx-get" not in text.partition('id="board"')[2].partition(">")[0]
     listed = page(client, "/experiments/")
     assert "3 models · Sums" in listed

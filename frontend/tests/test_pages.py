@@ -505,7 +505,6 @@ def test_a_result_begins_with_its_outcome_and_reason(client: Client) -> None:
         "Another number",
         "Question</h2>",
         "Expected</h3>",
-        "Scores and reasons",
         "Messages",
     )
     places = [html.index(part) for part in order]
@@ -518,7 +517,7 @@ def test_a_result_shows_prompt_answer_score_and_reason(client: Client) -> None:
     html = page(client, f"/runs/{run.pk}/results/{run.results.get().pk}/")
     for shown in ("What is 1 + 1?", "five", "Prompt hash", "All messages as JSON"):
         assert shown in html, shown
-    assert re.search(r"Exact match:\s+0.000", html)
+    assert re.search(r"Exact match\s+<strong>0.000", html)
 
 
 def test_a_failed_result_shows_its_error_and_attempts(client: Client) -> None:
@@ -771,7 +770,7 @@ def test_ranks_on_the_leaderboard_are_those_that_paired_tests_allow(client: Clie
     html = page(client, f"/leaderboard/?dataset={dataset.slug}")
     rows = re.findall(r'<td class="num nowrap">([^<]+)</td>\s*<th scope="row">\s*<a href="/models/([^"]+)/"', html)
     assert rows == [("1–2", "v/better"), ("1–2", "v/good"), ("3", "v/poor")]
-    assert "A shared rank means no significant difference" in html
+    assert "Models that share a letter are not significantly different" in html
 
 
 def test_a_run_over_part_of_the_tasks_is_not_ranked(client: Client) -> None:

@@ -288,13 +288,10 @@ def test_a_model_that_declines_what_it_does_not_know_is_last(endpoint: Endpoint,
             assert metric["readable"] == {"mean": 1.0, "n": 160, "share": pytest.approx(160 / 960)}
             assert run.summary["outcomes"] == {Outcome.CORRECT: 160, Outcome.UNPARSABLE: 800}
     for url in ("/leaderboard/?dataset=numbers",):
-        pattern = r"(\d) loop/(shy|good|fair) (?:[Rr]un \d+ )?(\d\.\d{3}) .*?(\d+ of \d+)"
+        pattern = r"(\d) loop/(shy|good|fair) (?:[Rr]un \d+ )?(\d\.\d{3}) "
         ranks = [match.groups() for text in blocks(client, url) if (match := re.search(pattern, text))]
-        assert [rank for rank in ranks if rank[3] == "960 of 960"][:3] == [
-            ("1", "good", "0.908", "960 of 960"),
-            ("2", "fair", "0.632", "960 of 960"),
-            ("3", "shy", "0.167", "960 of 960"),
-        ], url
+        assert ranks[:3] == [("1", "good", "0.908"), ("2", "fair", "0.632"), ("3", "shy", "0.167")], url
+        assert any("n = 960 for each" in text for text in blocks(client, url)), url
 
 
 @pytest.mark.django_db

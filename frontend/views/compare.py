@@ -120,10 +120,11 @@ def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:
     return grid | {
         "pair": (names[a.pk], names[b.pk]),
         "second": b,
+        "nothing_shared": not any(shared := shared_tasks(a, b, metric)),
         "newer": newer_sentence(a, b),
         "judged": measured([(a, metric), (b, metric)]),
         "versus": versus(a, b),
-        "shared": shared_tasks(a, b, metric),
+        "shared": shared,
         "parts": parts,
         "effect_bound": max(bounds, default=0.0),
     }

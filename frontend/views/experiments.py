@@ -23,6 +23,7 @@ from benchmarks.queries import matrix as matrices
 from benchmarks.queries.live import stamp_of_experiment
 from benchmarks.queries.newer_references import newer_references
 from benchmarks.queries.tables.experiments import BENCHMARKS_OF, COSTS, benchmarks_of, unknown_costs
+from benchmarks.queries.tables.run_list import shape
 from benchmarks.queries.task_grid import MOST_RUNS as MOST_COLUMNS
 from benchmarks.services.access import may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest, NotPossible
@@ -196,6 +197,8 @@ def _page(request: HttpRequest, stored: Experiment, runs: Sequence[Run], tab: st
     return {
         "experiment": stored,
         "progress": progress,
+        "subjects": shape(runs),
+        "finished_at": max((run.completed_at for run in runs if run.completed_at), default=None),
         "is_live": bool(LIVE & set(progress.runs_by_status)),
         "percent": 100 * progress.done // progress.total if progress.total else 0,
         "actions": offered(runs, progress, stored.budget_usd is not None) if may_launch(request.user) else {},

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from benchmarks.analysis import rankings
 from benchmarks.models import Run, ShareLink
 from benchmarks.presentation import sentences
-from benchmarks.presentation.numbers import money_decimals
+from benchmarks.presentation.numbers import money_decimals, number
 from benchmarks.queries import leaderboard as reads
 from benchmarks.queries.corrected_ranks import CORRECTED, can_correct, corrected_ranks, corrected_sentence
 from benchmarks.queries.judge_words import measured
@@ -47,11 +47,13 @@ class Row:
     ``first_token`` (milliseconds) and ``speed`` (tokens per second) have the numbers of streamed answers, if any.
 
     A run without ``rank`` has a ``reason``; ``differs`` is that of its ``Place``; ``threshold`` is empty if the run
-    has none. ``rank`` is a range such as ``2–3`` where the tests do not separate models.
+    has none. ``rank`` is a range such as ``2–3`` where the tests do not separate models, and ``group`` has the letters
+    of the groups that they do not separate.
     """
 
     run: Run
     rank: str
+    group: str
     reason: str
     numbers: MetricNumbers
     score: MetricRow
@@ -91,7 +93,7 @@ def _choices(query: QueryDict, shown: dict[str, Any]) -> list[Choice]:
     datasets = [(each.slug, each.title) for each in shown["datasets"]]
     choices = [choice(of_any, "dataset", "Dataset", datasets, shown["dataset"].slug if shown["dataset"] else "")]
     if shown["dataset"]:
-        versions = [(number, f"Version {number}") for number in shown["versions"]]
+        versions = [(each, f"Version {each}") for each in shown["versions"]]
         choices.append(choice(query, "version", "Version", versions, shown["version"] and shown["version"].number))
         metrics = [(row.name, row.title) for row in shown["metrics"]]
         choices.append(choice(query, "metric", "Metric", metrics, shown["metric"] and shown["metric"].name))
@@ -139,11 +141,11 @@ def board(query: QueryDict) -> dict[str, Any]:
     if not params.text(query, "dataset"):
         shared = reads.most_shared_dataset()
         datasets.sort(key=lambda dataset: dataset.pk != shared)
-    slug, number = params.text(query, "dataset"), params.whole_number(query, "version")
+    slug, asked = params.text(query, "dataset"), params.whole_number(query, "version")
     unknown = slug if slug and datasets and slug not in {dataset.slug for dataset in datasets} else ""
     dataset = None if unknown else _first(datasets, lambda dataset: dataset.slug == slug)
     versions = reads.ranked_versions(dataset) if dataset else []
-    version = _first(versions, lambda version: version.number == number)
+    version = _first(versions, lambda version: version.number == asked)
     whole, n_partial = reads.whole_runs(version) if version else ([], 0)
     settings = reads.by_setting(whole)
     names = {setting: setting.words(settings) for setting in settings}
@@ -187,6 +189,7 @@ def board(query: QueryDict) -> dict[str, Any]:
         "ranks": [(rankings.MEAN, "Mean score"), (rankings.THRESHOLD, "Threshold")],
         "is_tested": bool(table.spans),
         "said": _said(table.grid, rows, metric) if places is None else [corrected_sentence(places)],
+        "cautions": _cautions(rows) if places is None else [],
         "can_correct": can_correct(metric),
         "judge": "" if places is None else CORRECTED,
         "corrected": None if places is None else CORRECTED_RANKS.of(places),
@@ -196,6 +199,8 @@ def board(query: QueryDict) -> dict[str, Any]:
         "has_thresholds": any(row.threshold for row in rows),
         "has_streamed": any(row.first_token for row in rows),
         "rows": rows,
+        "best_for_price": _best_for_price(rows),
+        "equal_n": _equal_n(rows),
         "judges": _judges(rows),
         # The table has the ruler of each model.
         "charts": [each for each in drawn if each.chart.name != "ranking" and places is None],
@@ -208,13 +213,17 @@ def _is_corrected(query: QueryDict, metric: str) -> bool:
 
 
 def _said(grid: Matrix | None, rows: Sequence[Row], metric: str) -> list[str]:
-    """What can be said of the order, who gave the scores, and to which tasks they apply."""
-    judges = ", ".join(_judges(rows))
+    """What can be said of the order, and who gave the scores."""
     # A statement on the scores says who gave them.
     judged = "" if grid and grid.statement else measured((row.run, metric) for row in rows if row.rank)
-    differ = f"These runs use different judges ({judges}), so their scores are not strictly comparable."
-    said = [*(grid.sentences if grid else ()), judged and f"{judged}.", rows[0].score.applies if rows else ""]
-    return [*filter(None, said), *([differ] if "," in judges else [])]
+    return [*filter(None, [*(grid.sentences if grid else ()), judged and f"{judged}."])]
+
+
+def _cautions(rows: Sequence[Row]) -> list[str]:
+    """To which tasks the scores apply, if not to all, and whether they come from different judges."""
+    judges = _judges(rows)
+    differ = f"These runs use different judges ({', '.join(judges)}), so their scores are not strictly comparable."
+    return [*filter(None, [rows[0].score.applies if rows else ""]), *([differ] if len(judges) > 1 else [])]
 
 
 def _judges(rows: Sequence[Row]) -> list[str]:
@@ -233,6 +242,7 @@ def _row(place: rankings.Place, table: RankedTable, decimals: int) -> Row:
     return Row(
         run=run,
         rank=table.rank(place),
+        group=table.groups.get(run.pk, ""),
         reason=place.reason,
         numbers=place.numbers,
         score=metric_row(metric, place.numbers, corrected_mean(run, metric)),
@@ -247,6 +257,20 @@ def _row(place: rankings.Place, table: RankedTable, decimals: int) -> Row:
         rubric=run.rubric_version(metric),
         differs=place.differs,
     )
+
+
+def _best_for_price(rows: Sequence[Row]) -> set[int]:
+    """The ranked runs than which nothing is both better and cheaper, of at least two with a known cost."""
+    priced = [row for row in rows if row.rank and row.cost is not None and row.numbers.mean is not None]
+    points = [(row.cost or 0.0, row.numbers.mean or 0.0) for row in priced]
+    return {priced[index].run.pk for index in charts.frontier(points)} if len(priced) > 1 else set()
+
+
+def _equal_n(rows: Sequence[Row]) -> str:
+    """``n = 340`` if every score is of that many results, all that there should be; else empty."""
+    counts = {(row.numbers.n, row.numbers.n_expected) for row in rows}
+    n, expected = counts.pop() if len(counts) == 1 else (0, None)
+    return f"n = {number(n)}" if n and n == expected else ""
 
 
 def charts_of(rows: Sequence[Row]) -> Sequence[Chart | None]:

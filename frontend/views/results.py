@@ -23,6 +23,7 @@ from benchmarks.queries.steps import Steps, has_steps
 from benchmarks.services.access import may, may_launch
 from frontend import params
 from frontend.texts import (
+    Excerpt,
     attempt_rows,
     call_pairs,
     difference,
@@ -38,6 +39,8 @@ from frontend.views.shared import may_copy, or_404
 
 REASON_LENGTH = 1_000
 """Characters of the reason for a score and of what its judge read and wrote; the rest has an address of its own."""
+HEAD_LENGTH = 280
+"""Characters of a reason in the verdict at the head."""
 RETRIES_SHOWN = 50
 TURN_LENGTH = 2_000
 
@@ -50,12 +53,14 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
     texts = None if result.run.texts_pruned else transcript
     steps = Steps(result) if texts and (texts.tool_calls or has_steps(result)) else None
     previous, following = reads.result_neighbors(result, params.result_filters(request.GET))
+    scores = [_shown(score, texts.actual_output if texts else "") for score in reads.scores_of(result)]
     context = {
         "result": result,
         "run": result.run,
         "task": task,
         "transcript": transcript,
         "turns": turns(transcript.messages) if transcript else [],
+        "answered": _final_answer(texts),
         "sent_question_only": bool(texts and texts.messages == [{"role": "user", "content": task.input}]),
         "canvas": canvas_of_task(task),
         "doubt": doubt_about(task),
@@ -67,7 +72,8 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "call_pairs": call_pairs(task.expected_tools, texts.tool_calls) if texts else [],
         "has_steps": steps is not None,
         "fault": steps.fault(task, written_expectation) if steps else None,
-        "scores": [_shown(score, texts.actual_output if texts else "") for score in reads.scores_of(result)],
+        "scores": scores,
+        "is_told": len(scores) == 1 and _is_told(scores[0]),
         "conversation": _conversation(result, texts),
         "seed": result.run.sent_seed(result.repeat),
         "attempts": attempt_rows(transcript.attempts) if transcript else [],
@@ -153,6 +159,15 @@ def _conversation(result: Result, transcript: Transcript | None) -> list[dict[st
     ]
 
 
+def _final_answer(texts: Transcript | None) -> Excerpt | None:
+    """What the model said after the stored messages; ``None`` if they end with it."""
+    if texts is None or not texts.actual_output:
+        return None
+    last = texts.messages[-1] if texts.messages else {}
+    is_last = last.get("role") == "assistant" and last.get("content") == texts.actual_output
+    return None if is_last else excerpt(texts.actual_output, TURN_LENGTH)
+
+
 def _expected(turn: Mapping[str, Any]) -> str:
     """What a turn, or the task for its last one, states in words: texts, pattern, constraints."""
     texts = turn.get("expected_output") or ""
@@ -177,6 +192,13 @@ def _shown(score: Score, answer: str) -> dict[str, object]:
         "judged": bool(judge),
         "retries": [_retry(retry, retry["reason"]) for retry in score.detail.get("retries", [])[-RETRIES_SHOWN:]],
     }
+
+
+def _is_told(shown: Mapping[str, Any]) -> bool:
+    """Whether the verdict at the head of the page says all of a score."""
+    more = ("judged", "retries", "verdicts", "judge_notes")
+    whole = 0 < len(shown["reason"].text) <= HEAD_LENGTH and not shown["reason"].left_out
+    return whole and shown["extracted"] is None and not any(shown[name] for name in more)
 
 
 def _texts_of(score: Score) -> str:

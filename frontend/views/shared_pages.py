@@ -165,7 +165,12 @@ def _leaderboard(query: QueryDict) -> str | None:
     notes = [f"A rank requires scores for {shown['min_coverage']} of the results. Cost includes the judge."]
     pictures = _pictures(charts_of(ranked))
     return tables_html(
-        shown["title"], lead, shown["said"], [TextTable("Ranking", heads, rows)], notes=notes, images=pictures
+        shown["title"],
+        lead,
+        [*shown["said"], *shown["cautions"]],
+        [TextTable("Ranking", heads, rows)],
+        notes=notes,
+        images=pictures,
     )
 
 

@@ -15,12 +15,16 @@ from benchmarks.metrics.worlds import Change
 from benchmarks.models import Result
 from benchmarks.models.steps import in_words
 from benchmarks.presentation.labels import OUTCOME
+from benchmarks.providers.steps import MESSAGE
 from benchmarks.queries import results as reads
-from benchmarks.queries.steps import StepFilters, Steps, calls_beside, world_state
+from benchmarks.queries.steps import StepFilters, StepPage, Steps, calls_beside, world_state
 from frontend import params
 from frontend.steps import step_rows
-from frontend.texts import written_expectation
+from frontend.texts import Excerpt, excerpt, written_expectation
 from frontend.views.shared import or_404
+
+SAME = 60
+"""Characters by which the last step and the final answer are known to be the same."""
 
 
 @require_safe
@@ -46,6 +50,8 @@ def steps(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "only": params.text(request.GET, "only"),
         "page": page,
         "rows": step_rows(page.rows, lambda step: reverse("frontend:step", args=(run_pk, pk, step.position))),
+        "reason": next((score.reason for score in reads.scores_of(result)), ""),
+        "answer": _answer(result, page) if filters == StepFilters(filters.first) else None,
         "fault": found.fault(result.task, written_expectation),
         "next_failed": found.next_failed(filters.first if "from" in request.GET else 0),
         "others": others,
@@ -78,6 +84,15 @@ def step(request: HttpRequest, run_pk: int, pk: int, position: int) -> HttpRespo
 
 def _result(run_pk: int, pk: int) -> Result:
     return or_404(lambda: reads.result_detail(run_pk, pk), f"Result {pk} does not exist in run {run_pk}.")
+
+
+def _answer(result: Result, page: StepPage) -> Excerpt | None:
+    """What the agent said at the end; ``None`` on earlier pages, if the last step says it, or without a stored text."""
+    transcript = getattr(result, "transcript", None)
+    answer = transcript.actual_output if transcript and not result.run.texts_pruned else ""
+    last = page.rows[-1] if page.rows else None
+    is_told = last is not None and last.kind == MESSAGE and answer.strip().startswith(last.begins[:SAME].strip())
+    return None if page.following or is_told or not answer else excerpt(answer)
 
 
 def _state(result: Result) -> dict[str, Any] | None:

@@ -148,7 +148,12 @@ class MarkedAnswer:
 def answer_body(output: str) -> str:
     """Return the answer without thinking blocks, control characters and bidirectional marks, in NFC, stripped."""
     text = _LINE_END.sub("\n", without_thinking(output))
-    return unicodedata.normalize("NFC", _INVISIBLE.sub("", text)).strip()
+    return unicodedata.normalize("NFC", without_invisible(text)).strip()
+
+
+def without_invisible(text: str) -> str:
+    """Return the text without control characters and bidirectional marks."""
+    return _INVISIBLE.sub("", text)
 
 
 @lru_cache(maxsize=2)  # readers of one reply come one after the other, and replies may be large

@@ -93,7 +93,7 @@ class Command(JudgingCommand):
             yield verdict(names, numbers)
             yield from _tables(candidates, numbers)
             yield "\n" + position_sentence(numbers.position)
-            yield cycle_sentence(names, numbers.cycles)
+            yield from filter(None, [cycle_sentence(names, numbers.cycles)])
             yield f"Without a verdict: {numbers.missing}. Cost: {money(row.judge_cost_usd)}"
             if pooled := pooled_numbers(row):
                 yield f"\n{pooled_sentence(pooled.runs or ())} {verdict(names, pooled)}"
@@ -106,7 +106,7 @@ class Command(JudgingCommand):
             yield "\n" + " ".join(filter(None, (verdict(names, numbers, PEOPLE), agreement)))
             yield from _tables(candidates, numbers)
             yield "\n" + first_shown_sentence(numbers.position)
-            yield cycle_sentence(names, numbers.cycles)
+            yield from filter(None, [cycle_sentence(names, numbers.cycles)])
             reviewers = plural(choices.n_people, "reviewer")
             yield f"{plural(numbers.n, 'choice')} of {reviewers} on {plural(numbers.n_tasks, 'task')}"
         elif not row.judge_model:

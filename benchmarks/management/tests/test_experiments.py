@@ -75,7 +75,7 @@ def test_a_file_is_run_and_its_matrix_printed(endpoint: Endpoint, tmp_path: Path
     code, text = run("run", written(tmp_path, FILE))
     assert code == 0
     assert "Completed, 4 of 4 runs ended, 24 of 24 results, 0 errors" in text
-    assert "model (plain) and model (stepwise) tie at 0.167; 6 tasks " in text
+    assert "model and model (stepwise) tie at 0.167; 6 tasks " in text
     assert "2 others are not significantly behind." in text
     rows = [line for line in text.splitlines() if MODEL in line]
     assert "1–4   loop/model  plain, default parameters " in rows[0]

@@ -48,7 +48,7 @@ def _tick(row: Listed) -> Cell:
 def _name(row: Listed) -> Cell:
     if isinstance(row, ListedExperiment):
         link = Link(row.experiment.name, "experiment", (row.experiment.pk,), look=_LEAD)
-        return [link, _beneath(_shape(row.runs)), *map(tag, row.experiment.tags)]
+        return [link, _beneath(shape(row.runs)), *map(tag, row.experiment.tags)]
     run = row.run
     title = f"{run.name}, {run.model}" if run.name else run.model
     marked = [*marks(run), *origin(run), *left_out(run)]
@@ -70,12 +70,13 @@ def _how(run: Run) -> list[str]:
     return [*shown, *extent(run), *filter(None, [run.variant])]
 
 
-def _shape(members: Sequence[Run]) -> str:
+def shape(members: Sequence[Run]) -> str:
+    """What an experiment asks of what: ``3 models × 2 variants · 2 benchmarks``."""
     models, variants = len({run.model for run in members}), len({run.variant for run in members})
     datasets = sorted({run.dataset.title for run in members})
-    prompts = f" × {plural(variants, 'prompt')}" if variants > 1 else ""
+    several = f" × {plural(variants, 'variant')}" if variants > 1 else ""
     where = datasets[0] if len(datasets) == 1 else plural(len(datasets), "benchmark")
-    return f"{plural(models, 'model')}{prompts} · {where}"
+    return f"{plural(models, 'model')}{several} · {where}"
 
 
 def _bar(row: Listed) -> Cell:

@@ -218,10 +218,12 @@ def test_an_effect_is_the_paired_difference_from_the_first_variant(sums: Dataset
     assert row.overall is not None
     assert row.overall.difference == pytest.approx((20 / 60 + 1 / 40) / 2)
     assert [effect.is_clear for effect in (*row.cells, row.overall) if effect] == [True, False, True]
-    assert found.sentence == "2 effects of variants are significant."
+    assert found.sentence == "Stepwise raises a by 17.9 points (11.0 to 26.1)."
     alone = effects(matrix_of(experiment, "", "sums"))
-    assert alone.sentence.startswith("stepwise improves loop/a on sums by 33.3 points (")
-    assert effects(matrix_of(experiment, "", "more")).sentence.startswith("No effects")
+    assert alone.sentence.startswith("Stepwise raises a by 33.3 points (")
+    assert effects(matrix_of(experiment, "", "more")).sentence.startswith(
+        "Stepwise makes no significant difference (+2.5 points, "
+    )
 
 
 def test_runs_on_other_tasks_are_not_ranked_and_equal_runs_are_rows_of_their_own(sums: Dataset) -> None:

@@ -74,7 +74,7 @@ def test_every_text_says_which_rows_are_the_same_within_the_margin(experiment: E
     for dataset in Dataset.objects.all():
         twin = {"experiment": experiment, "variant": "twin", "summarized_at": timezone.now()}
         make_scored_run(dataset, [1.0] * N, model="a/large", **twin)
-    said = "The same within 30.0 points: large (plain) and large (twin) (two one-sided tests of 3 pairs)."
+    said = "The same within 30.0 points: large and large (twin) (two one-sided tests of 3 pairs)."
     assert matrix(experiment_runs(experiment), margin=0.3).same_sentence == said
     assert said in matrix_file("md", experiment=experiment.pk, runs=[], margin=0.3)[0].decode()
     assert said in client.get(f"/experiments/{experiment.pk}/?margin=30").content.decode()
