@@ -237,6 +237,10 @@ def known_baselines() -> list[str]:
     return [f"baseline/{name}" for name in BASELINE_MODELS]
 
 
+_CALIBRATION_HINTS = {"judge_model": "As provider/model", "canvas_set": "", "metric": ""}
+"""In place of what the API says of a field."""
+
+
 class CalibrationForm(RequestForm):
     """A calibration of a judge. Defaults and hints are those of the request that the service checks."""
 
@@ -256,7 +260,7 @@ class CalibrationForm(RequestForm):
         judge = settings.CODEFORGE.judge.model
         super().__init__(data, initial={"judge_model": judge or "", **defaults, **(initial or {})})
         for name, field in self.fields.items():
-            field.help_text = str(request[name].help_text)
+            field.help_text = _CALIBRATION_HINTS.get(name, str(request[name].help_text))
         self._choose("canvas_set", [(canvas_set.slug, visible(canvas_set.name)) for canvas_set in canvas_sets])
         self._choose("metric", [(name, REGISTERED_METRICS[name].title) for name in calibratable_metrics()])
         self.has_canvas_sets = bool(canvas_sets)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -32,8 +32,8 @@ NO_RULER = SafeString("")
 class Row:
     """Something to open or to do. ``finding`` says what is known of it.
 
-    ``before``, ``match`` and ``after`` are its title, with the part that was searched for in ``match``. A command with
-    a ``theme`` posts it to ``url``.
+    It ``heads`` those of its kind. ``before``, ``match`` and ``after`` are its title, the part that was searched for in
+    ``match``. A command with a ``theme`` posts it to ``url``.
     """
 
     kind: str
@@ -44,6 +44,7 @@ class Row:
     finding: str = ""
     theme: str | None = None
     ruler: SafeString = NO_RULER
+    heads: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +56,18 @@ class _Entry:
     theme: str | None = None
     ruler: SafeString = NO_RULER
 
-    def row(self, words: str) -> Row:
+    def row(self, words: str, *, heads: bool) -> Row:
         at = self.title.lower().find(words.lower()) if words else -1
         at, end = (at, at + len(words)) if at >= 0 else (len(self.title), len(self.title))
         parts = self.title[:at], self.title[at:end], self.title[end:]
-        return Row(self.kind, *parts, self.url, self.finding, self.theme, self.ruler)
+        return Row(self.kind, *parts, self.url, self.finding, self.theme, self.ruler, heads)
 
 
 def rows(request: HttpRequest, words: str) -> list[Row]:
-    """What matches the words, those first whose title begins with them; without words the commands and the pages."""
+    """What matches the words, by kind, those first that begin with them; without words the commands and the pages."""
     named = [*_commands(request), *_pages(request)]
     if not words:
-        return [entry.row("") for entry in named]
+        return _rows(named, "")
     matches = search(words)
     lower = words.lower()
     entries = [
@@ -76,7 +77,13 @@ def rows(request: HttpRequest, words: str) -> list[Row]:
         *[entry for entry in _help() if lower in entry.title.lower()][:HELP],
     ]
     entries.sort(key=lambda entry: not entry.title.lower().startswith(lower))
-    return [entry.row(words) for entry in entries]
+    kinds = list(dict.fromkeys(entry.kind for entry in entries))
+    return _rows(sorted(entries, key=lambda entry: kinds.index(entry.kind)), words)
+
+
+def _rows(entries: Sequence[_Entry], words: str) -> list[Row]:
+    before = [None, *(entry.kind for entry in entries)]
+    return [entry.row(words, heads=entry.kind != kind) for entry, kind in zip(entries, before, strict=False)]
 
 
 def _found(matches: Matches) -> Iterator[_Entry]:

@@ -18,6 +18,7 @@ from benchmarks.dataset_format.spec import DIFFICULTIES, TASK_KEYS, DatasetSpec,
 from benchmarks.dataset_format.validation import FieldProblems, validate_task_fields
 from benchmarks.forms.fields import CallListField, JsonField, NumberText, TextField, TextListField
 from benchmarks.generators.registry import GENERATORS, LARGEST_SEED, MAX_TASKS
+from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, DatasetVersion, Task
 from benchmarks.presentation.labels import task_key
 from benchmarks.services.datasets import editing
@@ -59,12 +60,20 @@ class ProblemForm(forms.Form):
         return refusal.message
 
     def groups(self) -> Iterator[tuple[str | None, str, list[forms.BoundField], bool]]:
-        """Heading, description and visible fields of each of ``fieldsets``, and whether a page folds it."""
+        """Heading, description and visible fields of each of ``fieldsets``, and whether a page folds it. Of a group in
+        use, those in which nothing is entered are a folded group of their own."""
         for heading, options in self.fieldsets:
             rows = ((row,) if isinstance(row, str) else row for row in options["fields"])
             fields = [self[name] for row in rows for name in row if not self[name].is_hidden]
-            in_use = any(field.errors or field.value() not in (None, "", [], {}) for field in fields)
-            yield heading, options.get("description", ""), fields, bool(heading and self.folds_empty and not in_use)
+            description = options.get("description", "")
+            if not (heading and self.folds_empty):
+                yield heading, description, fields, False
+                continue
+            used = [field for field in fields if field.errors or field.value() not in (None, "", [], {})]
+            if used:
+                yield heading, description, used, False
+            if others := [field for field in fields if field not in used]:
+                yield f"{heading}: more" if used else heading, description, others, True
 
     def add_problems(self, problems: FieldProblems) -> None:
         """Add each message to the field that its path begins with, or to the form."""
@@ -173,11 +182,11 @@ class TaskForm(EditForm):
             {
                 "fields": (
                     "base",
+                    "input",
+                    ("expected_output", "other_answers"),
                     "id",
                     "name",
                     ("difficulty", "weight", "place"),
-                    "input",
-                    ("expected_output", "other_answers"),
                 )
             },
         ),
@@ -238,12 +247,16 @@ if _AS_JSON:
     TaskForm.fieldsets += (("Further keys", {"fields": tuple(_AS_JSON)}),)
 
 
+def _metrics() -> list[tuple[str, str]]:
+    return [(name, metric.title) for name, metric in REGISTERED_METRICS.items()]
+
+
 class DatasetForm(EditForm):
     """The keys of a dataset other than its tasks."""
 
     name = TextField(help_text=_help(DatasetSpec, "name"))
     description = TextField(rows=4, help_text=_help(DatasetSpec, "description"))
-    metrics = TextListField("metric", help_text=_help(DatasetSpec, "metrics"))
+    metrics = TextListField("metric", _metrics, help_text=_help(DatasetSpec, "metrics"))
     tools = JsonField(rows=3, help_text=_help(DatasetSpec, "tools"))
     tool_results = JsonField(rows=3, help_text=_help(DatasetSpec, "tool_results"))
     world = JsonField(rows=6, help_text=_help(DatasetSpec, "world"))
@@ -280,7 +293,7 @@ class NewDatasetForm(ProblemForm):
 
     fieldsets = (
         (None, {"fields": ("slug", "name", "description")}),
-        ("First task", {"fields": ("first_id", "first_name", "first_input", "first_expected_output")}),
+        ("First task", {"fields": ("first_input", "first_expected_output", "first_id", "first_name")}),
     )
     paths: ClassVar[Mapping[str, str]] = {f"tasks[0].{name}": f"first_{name}" for name in _FIRST}
 

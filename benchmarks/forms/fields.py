@@ -7,7 +7,7 @@ optional field becomes ``None``, which the forms leave out.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -157,7 +157,8 @@ def _no_constant(name: str) -> Any:
 class Rows(forms.Widget):
     """A list with one row per item and an empty row for the next one. A script adds and removes rows.
 
-    ``parts`` are suffix and label of each input of a row.
+    ``parts`` are suffix and label of each input of a row. With ``choices``, values and titles, each row is one of them,
+    or what it was.
     """
 
     template_name = "benchmarks/widgets/rows.html"
@@ -165,9 +166,11 @@ class Rows(forms.Widget):
     class Media:
         js = ("benchmarks/rows.js",)
 
-    def __init__(self, item: str, parts: Sequence[tuple[str, str]]) -> None:
+    def __init__(
+        self, item: str, parts: Sequence[tuple[str, str]], choices: Callable[[], Sequence[tuple[str, str]]] = tuple
+    ) -> None:
         super().__init__()
-        self.item, self.parts = item, parts
+        self.item, self.parts, self.choices = item, parts, choices
 
     def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> list[tuple[str, ...]]:
         """Every row that is not empty."""
@@ -188,9 +191,17 @@ class Rows(forms.Widget):
         return None
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        choices = dict(self.choices())
+
         def inputs(row: tuple[str, ...]) -> list[dict[str, Any]]:
             cells = zip(self.parts, row, strict=True)
-            return [{"name": name + suffix, "label": label, "value": text} for (suffix, label), text in cells]
+            return [
+                {
+                    **{"name": name + suffix, "label": label, "value": text},
+                    "choices": [*({"": "", text: text} | choices).items()] if choices else (),
+                }
+                for (suffix, label), text in cells
+            ]
 
         empty = inputs(("",) * len(self.parts))
         context = super().get_context(name, value, attrs)
@@ -203,8 +214,8 @@ class TextListField(forms.Field):
 
     parts: tuple[tuple[str, str], ...] = (("", ""),)
 
-    def __init__(self, item: str, **options: Any) -> None:
-        super().__init__(required=False, widget=Rows(item, self.parts), **options)
+    def __init__(self, item: str, choices: Callable[[], Sequence[tuple[str, str]]] = tuple, **options: Any) -> None:
+        super().__init__(required=False, widget=Rows(item, self.parts, choices), **options)
 
     def row_of(self, item: Any) -> tuple[str, ...]:
         return (item,)

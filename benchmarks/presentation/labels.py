@@ -156,6 +156,11 @@ def task_key(name: str) -> str:
     return _TASK_KEYS.get(name) or sentence_case(name)
 
 
+def event_title(name: str) -> str:
+    """The title of an event: ``score.dropped`` → ``Score dropped``."""
+    return sentence_case(name.replace(".", " "))
+
+
 def sentence_case(name: str) -> str:
     """An identifier as a label, such as a task class: ``shuffle_tracking`` → ``Shuffle tracking``."""
     return words(name)[:1].upper() + words(name)[1:]

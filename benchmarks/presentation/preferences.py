@@ -63,7 +63,7 @@ def position_sentence(position: Position) -> str:
     )
     share = f"{percent(position.mean)} ({bounds}) of the choices"
     if not position.is_clear:
-        return f"No significant position bias: the first answer gets {share}, and 50% is no bias. {consistent}"
+        return f"No significant position bias: the first answer gets {share}. {consistent}"
     side = "first" if position.mean > 0.5 else "second"
     excess = points(abs(position.mean - 0.5))
     return (
@@ -76,7 +76,7 @@ def first_shown_sentence(position: Position) -> str:
     """Whether people favor a position, who see each pair in one order."""
     share = f"{percent(position.mean)} ({interval(position.low, position.high, percent)}) of their choices"
     if not position.is_clear or position.mean is None:
-        return f"No significant position bias: the first answer gets {share}, and 50% is no bias."
+        return f"No significant position bias: the first answer gets {share}."
     side = "first" if position.mean > 0.5 else "second"
     return f"People favor the {side} answer: the first one gets {share}. Random order cancels this."
 
@@ -99,7 +99,7 @@ def cycle_sentence(names: Sequence[str], cycles: Cycles) -> str:
     if len(names) < 3:
         return ""
     if not cycles.n_triples:
-        return "Cycles need three candidates that were all compared with each other."
+        return ""  # which takes three candidates, all compared with each other
     triples = plural(cycles.n_triples, "triple")
     if not cycles.n_cycles:
         return f"No cycles among {triples} of candidates."

@@ -74,7 +74,7 @@ def pairs_of(valid: Mapping[str, Any], most: int | None = MOST_JUDGEMENTS // 2) 
         raise InvalidRequest(
             {
                 "tasks": [
-                    f"{plural(2 * len(pairs), 'judgement')} are more than {MOST_JUDGEMENTS:,}. "
+                    f"{plural(2 * len(pairs), 'verdict')} are more than {MOST_JUDGEMENTS:,}. "
                     "Set ⟨tasks⟩ or ⟨pairs_per_task⟩, or compare fewer runs."
                 ]
             }

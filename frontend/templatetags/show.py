@@ -48,7 +48,7 @@ for _write in (
     *(numbers.chance, numbers.percent, numbers.size, numbers.plural),
 ):
     register.filter(_write.__name__, _none_if_empty(_write))
-for _label in (labels.words, labels.sentence_case, labels.metric_title):
+for _label in (labels.words, labels.sentence_case, labels.metric_title, labels.event_title):
     register.filter(_label.__name__, _label)
 register.filter("points", numbers.signed_points)
 for _drawing in (ruler.ruler, ruler.difference_ruler, bars.spark, bars.split_bar, bars.stacked_outcomes):

@@ -90,7 +90,7 @@ def test_each_pair_is_shown_once_and_filtered_by_verdict(endpoint: Endpoint, cli
         page = text_of(client, address + query)
         counted = re.search(r"<span>\d+ to \d+ of (\d+)</span>", page)
         assert counted
-        return int(counted[1]), re.findall(r"</th> <td>(.*?)</td>", page)
+        return int(counted[1]), re.findall(r"</th> <td[^>]*>(.*?)</td>", page)
 
     count, verdicts = pairs("")
     assert (count, len(verdicts)) == (15, 15)

@@ -87,6 +87,15 @@ def test_matches_say_what_is_known_of_them_and_offer_to_start_a_run(client: Clie
 
 
 @pytest.mark.django_db
+def test_matches_stand_by_kind_and_the_kind_is_said_once(client: Client) -> None:
+    run = make_scored_run(make_dataset(2, name="Large sums"), [1.0, 0.0], model="vendor/large")
+    make_scored_run(run.dataset, [1.0, 1.0], model="vendor/large")
+    found = re.findall(r'class="kind( again)?">(\w+)<', matches(client, "large"))
+    assert [kind for again, kind in found if not again] == ["Benchmark", "Model", "Run", "Do"]
+    assert [kind for again, kind in found if again] == ["Run", "Do"]
+
+
+@pytest.mark.django_db
 def test_the_search_is_as_many_queries_for_many_matches_as_for_one(client: Client) -> None:
     def add() -> None:
         dataset = make_dataset(3)
@@ -114,7 +123,9 @@ def test_the_search_is_as_many_queries_for_many_matches_as_for_one(client: Clien
 def test_the_commands_start_and_compare_runs(client: Client) -> None:
     html = page(client, "/search/")
     for title, path in (("New run", "/runs/new/"), ("Compare runs", "/compare/")):
-        assert re.search(rf'href="{path}"><span class="kind">Do</span>\s*<span class="title">{title}<', html), title
+        assert re.search(rf'href="{path}"><span class="kind[^"]*">Do</span>\s*<span class="title">{title}<', html), (
+            title
+        )
 
 
 @pytest.mark.django_db
@@ -161,7 +172,7 @@ def test_the_help_explains_every_word_that_the_pages_mark(client: Client) -> Non
         assert f'id="{key}"' in html, key
     pages = (path.read_text("utf-8") for path in TEMPLATES.rglob("*.html"))
     tables = (path.read_text("utf-8") for path in TABLES.glob("*.py"))
-    marked = {key for text in pages for key in re.findall(r'{% info "(\w+)" %}', text)}
+    marked = {key for text in pages for key in re.findall(r'{% info "(\w+)"[ %]', text)}
     marked |= {key for text in tables for key in re.findall(r'\binfo="(\w+)"', text)}
     assert marked == set(GLOSSARY), "A word without an entry, or an entry that no page marks."
 

@@ -269,8 +269,9 @@ def test_webhooks_are_listed_with_their_deliveries_and_without_their_addresses(
     make_delivery(run, "given_up", last_error="<i>500</i>")
     make_delivery(run, "delivered", address="former")
     html = page(client, "/settings/webhooks/")
-    counts = '<td class="num">1</td><td class="num">0</td><td class="num"><a href="/settings/webhooks/ops/?state='
-    for shown in ("ops</a>", "quiet</a>", "127.0.0.1", "run.failed", counts):
+    counts = re.compile(r'>1</td><td[^>]*>0</td><td[^>]*><a href="/settings/webhooks/ops/\?state=')
+    assert counts.search(html)
+    for shown in ("ops</a>", "quiet</a>", "127.0.0.1", "Run failed"):
         assert shown in html, shown
     for secret in ("/hook", "for=tests", SECRET, SECRET_ENV):
         assert secret not in html, secret
@@ -306,7 +307,7 @@ def test_a_webhook_is_added_used_changed_and_deleted(production: None, settings:
         run.delete()
 
         assert "Webhook ops saved." in page(admin, "/settings/webhooks/ops/", {"url": "", "events": []})
-        assert "all events" in page(admin, "/settings/webhooks/ops/")
+        assert "All events" in page(admin, "/settings/webhooks/ops/")
         renewed = page(admin, "/settings/webhooks/ops/secret/", {"confirmed": "yes"})
         assert secret[1] not in renewed
         page(admin, "/settings/webhooks/ops/test/", {})

@@ -69,7 +69,7 @@ class Command(JudgingCommand):
             self._print_plan(request, as_json)
             return OK
         run = start_preference(request)
-        self.note(f"Preference run {run.pk}: {run.judge_model} makes {plural(judgements_to_make(run), 'judgement')}.")
+        self.note(f"Preference run {run.pk}: {run.judge_model} makes {plural(judgements_to_make(run), 'verdict')}.")
         return self.follow(run, as_json)
 
     def _print_plan(self, request: dict[str, Any], as_json: bool) -> None:
@@ -99,7 +99,7 @@ class Command(JudgingCommand):
                 yield f"\n{pooled_sentence(pooled.runs or ())} {verdict(names, pooled)}"
                 yield from _tables(candidates, pooled)
         elif row.judge_model:
-            yield f"{row.done} of {plural(judgements_to_make(row), 'judgement')} made."
+            yield f"{row.done} of {plural(judgements_to_make(row), 'verdict')} made."
         if choices := peoples_choices(row, may_see_reviewers(None)):
             numbers = choices.numbers
             agreement = agreement_sentence(choices.same, choices.kappa, choices.alpha)

@@ -120,7 +120,7 @@ PREFERENCES = Table[Run](
         Column("Result", _result, look="finding"),
         Column("Status", _preference_state),
         Column(
-            "Judgements",
+            "Verdicts",
             lambda run: f"{number(run.done)} of {number(judgements_to_make(run))}",
             "number",
             "nowrap wide-only",
@@ -288,7 +288,7 @@ STRENGTHS = Table[RankedCandidate](
             info="interval",
         ),
         *with_bar("Win rate", lambda row: Mean(row[2].wins.mean, row[2].wins.low, row[2].wins.high)),
-        Column("Judgements", lambda row: row[2].judgements, "number", "wide-only"),
+        Column("Verdicts", lambda row: row[2].judgements, "number", "wide-only"),
     ],
     region=True,
 )

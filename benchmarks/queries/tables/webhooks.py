@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.models import WebhookDelivery
-from benchmarks.presentation.cells import Button, Cell, Link, Moment, State, Words, run_link
+from benchmarks.presentation.cells import Button, Cell, Group, Link, Moment, State, Words, run_link
+from benchmarks.presentation.labels import event_title
 from benchmarks.presentation.numbers import MISSING, number
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.webhooks import COUNTED_FOR, WebhookRow
@@ -13,6 +14,11 @@ _MARK = {"delivered": "completed", "pending": "pending", "given_up": "failed"}
 
 def delivery_state(delivery: WebhookDelivery) -> State:
     return State(_MARK[delivery.state], delivery.get_state_display().capitalize())
+
+
+def _host(row: WebhookRow) -> Cell:
+    problem = Group([Words(row.problem, "field-error small")], block=True)
+    return [*([row.host] if row.host else []), *([problem] if row.problem else [])]
 
 
 def _given_up(row: WebhookRow) -> Cell:
@@ -30,20 +36,21 @@ WEBHOOKS = Table[WebhookRow](
     f"Deliveries of the last {COUNTED_FOR.days} days",
     [
         Column("Webhook", lambda row: Link(row.name, "webhook", (row.name,)), "name"),
-        Column("Host", lambda row: row.problem or row.host, look="anywhere"),
-        Column("Events", lambda row: ", ".join(row.events) or "All"),
+        Column("Host", _host, look="anywhere"),
+        Column("Events", lambda row: ", ".join(map(event_title, row.events)) or "All", only="page"),
+        Column("Events", lambda row: ", ".join(row.events) or "All", only="text"),
         Column("Latest delivery", lambda row: Moment(row.latest.created_at) if row.latest else "Never", look="nowrap"),
         Column("Status", lambda row: delivery_state(row.latest) if row.latest else ""),
         Column("Delivered", lambda row: row.delivered, "number"),
         Column("Pending", lambda row: row.pending, "number"),
         Column("Given up", _given_up, "number"),
     ],
-    captioned=True,
 )
 DELIVERIES = Table[WebhookDelivery](
     "Deliveries, newest first",
     [
-        Column("Event", lambda row: Words(row.event, "mono anywhere"), "name"),
+        Column("Event", lambda row: event_title(row.event), "name", only="page"),
+        Column("Event", lambda row: row.event, "name", only="text"),
         Column("Run", lambda row: run_link(row.run_id) if row.run_id else MISSING, look="nowrap"),
         Column("Status", delivery_state),
         Column("Attempts", lambda row: row.attempts, "number"),

@@ -93,7 +93,7 @@
     if (list && !words.value) list.prepend(...pages.slice(0, 6).map(row));
     const places = pages.map((page) => page.url);
     const known = [...(list?.children ?? [])].filter((item) => places.includes(item.firstElementChild.getAttribute("href")));
-    list?.prepend(...known);
+    if (!words.value) list?.prepend(...known);
     list?.setAttribute("role", "listbox");
     list?.setAttribute("aria-label", "Matches");
     for (const item of list?.children ?? []) item.role = "presentation";
