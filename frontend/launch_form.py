@@ -241,7 +241,7 @@ class LaunchForm(RequestForm):
         names = {"Parameters": [name for name in RUN_PARAMETERS if name not in placed]}
         if any(dataset.kind == Dataset.Kind.CANVAS for dataset in self.by_slug.values()):
             names["Canvas sets"] = canvas
-        names["Name and tags"] = ["name", "tags", "description"]
+        names["Name and tags"] = ["tags", "description"] if self.asks_when else ["name", "tags", "description"]
         folds = [fold_of(self, title, of_title, otherwise="") for title, of_title in names.items()]
         return folds if self.asks_when else [*folds, self.when_fold]
 
@@ -257,12 +257,13 @@ class LaunchForm(RequestForm):
 
     @property
     def when_fold(self) -> Fold:
-        return fold_of(self, "When", ["when", "margin"], otherwise="")
+        names = ["when", "margin"]
+        return fold_of(self, "When", ["name", *names] if self.asks_when else names, otherwise="")
 
     @property
     def asks_when(self) -> bool:
         """Whether the form begins with the time: it makes a schedule, or was refused because of its time."""
-        return self.is_schedule or self.when_fold.is_open
+        return self.is_schedule or any(self[name].errors for name in ("when", "margin"))
 
     @property
     def benchmark_errors(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -265,19 +265,21 @@ def warnings_before_run(models: Iterable[str]) -> list[str]:
             sentences.append(f"Run {stopped[model].run}: {stopped[model].message}")
         elif row.listed_at and model not in answered and (known is None or not known.listed):
             sentences.append(f"{row.name} does not list {model.partition('/')[2]}. Check the name of the model.")
-        sentences += _unknown_prices(model)
-    return list(dict.fromkeys(sentences))
+    return [*dict.fromkeys(sentences), *_unknown_prices(name for name in models if name.partition("/")[0] in rows)]
 
 
-def _unknown_prices(model: str) -> list[str]:
-    price = prices_per_million([model])[model]
-    names = [name for name in ("input", "output") if getattr(price, name) is None]
-    if not names:
-        return []
-    keys = listed([f"`{name}_per_million`" for name in names])
-    elsewhere = ", or enter the price on Models" if price.source == "unknown" else ""
-    said = f"set {keys} of `models.{model}` in codeforge.yaml{elsewhere}."
-    return [f"The price of {model} is unknown. To see costs, {said}"]
+def _unknown_prices(models: Iterable[str]) -> Iterator[str]:
+    """One sentence for all models that lack the same."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for model, price in prices_per_million(models).items():
+        names = [f"`{name}_per_million`" for name in ("input", "output") if getattr(price, name) is None]
+        elsewhere = ", or enter the price on Models" if price.source == "unknown" else ""
+        if names:
+            alike.setdefault((listed(names), elsewhere), []).append(model)
+    for (keys, elsewhere), lacking in alike.items():
+        whose = f"The price of {lacking[0]} is" if len(lacking) == 1 else f"The prices of {listed(lacking)} are"
+        section = f"`models.{lacking[0]}`" if len(lacking) == 1 else "`models`"
+        yield f"{whose} unknown. To see costs, set {keys} of {section} in codeforge.yaml{elsewhere}."
 
 
 def _row(

@@ -16,7 +16,6 @@ pytestmark = pytest.mark.slow
 def test_a_schedule_is_made_run_paused_and_deleted(tab: Tab, site: Site) -> None:
     page = tab.open("/settings/schedules/")
     page.get_by_role("link", name="New schedule").click()
-    page.locator("summary", has_text="Name and tags").click()
     page.fill("#id_name", "Every morning")
     page.fill("#id_when", "at seven")
     page.get_by_label("Find or add models").fill("baseline/ref")
