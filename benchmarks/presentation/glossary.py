@@ -51,12 +51,12 @@ GLOSSARY = {
     ),
     "mean_rank": Entry(
         "Mean rank",
-        "The plain average of the ranks on each dataset, with the range that the paired tests on these datasets allow. "
+        "The plain average of the ranks on each benchmark, with the range that the paired tests on these allow. "
         "The ranges of all models hold together, with 95% confidence.",
     ),
     "other_datasets": Entry(
-        "Ranks on other datasets",
-        "Places by mean rank on datasets of which these are a random sample. The ranges of all models hold together, "
+        "Ranks on other benchmarks",
+        "Places by mean rank on benchmarks of which these are a random sample. The ranges of all models hold together, "
         "with 95% confidence.",
     ),
     "paired_test": Entry(

@@ -214,7 +214,7 @@ ESTIMATES = (
     ),
     Row(
         "Mean rank over datasets, places on other datasets",
-        "MeanRank.*; head On other datasets; term mean_rank; term other_datasets",
+        "MeanRank.*; head On other benchmarks; term mean_rank; term other_datasets",
         "Over several datasets",
         (29, 48),
         "benchmarks.statistics.ranking:mean_ranks",

@@ -91,7 +91,7 @@ def _choices(query: QueryDict, shown: dict[str, Any]) -> list[Choice]:
     for name in ("version", "metric", "setting"):
         of_any.pop(name, None)
     datasets = [(each.slug, each.title) for each in shown["datasets"]]
-    choices = [choice(of_any, "dataset", "Dataset", datasets, shown["dataset"].slug if shown["dataset"] else "")]
+    choices = [choice(of_any, "dataset", "Benchmark", datasets, shown["dataset"].slug if shown["dataset"] else "")]
     if shown["dataset"]:
         versions = [(each, f"Version {each}") for each in shown["versions"]]
         choices.append(choice(query, "version", "Version", versions, shown["version"] and shown["version"].number))

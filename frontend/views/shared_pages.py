@@ -200,7 +200,7 @@ def _overall(query: QueryDict) -> str | None:
     lead = "Latest full run of each model, ranked by the average of its ranks."
     notes = [f"A rank requires scores for {rankings.MIN_COVERAGE:.0%} of the results on every dataset."]
     table = TextTable("Ranking", ["Rank", "Model", "Mean rank", *heads], rows)
-    return tables_html("Leaderboard over several datasets", lead, [], [table], notes=notes)
+    return tables_html("Leaderboard over several benchmarks", lead, [], [table], notes=notes)
 
 
 def _without_texts(rows: Sequence[Row], metric: str) -> list[Row]:

@@ -141,7 +141,8 @@ RUNS = Table[Run](
     [
         Column("Run", _run),
         Column("Model", _model, "name"),
-        Column("Dataset", _dataset, look="anywhere", given="datasets"),
+        Column("Benchmark", _dataset, look="anywhere", only="page", given="datasets"),
+        Column("Dataset", _dataset, only="text", given="datasets"),
         Column("Asked", lambda run: soft(_asked(run)), look="wide-only", only="page", given="asked"),
         Column("0 to 1", _bar, look="wide-only", only="page"),
         Column("Score", _score, look="run-score"),

@@ -38,7 +38,7 @@ SCHEDULES = Table[Row](
     [
         Column("Schedule", _name, "name"),
         Column("Model", lambda row: row[0].request["model"], look="anywhere"),
-        Column("Dataset", _dataset, look="anywhere"),
+        Column("Benchmark", _dataset, look="anywhere"),
         Column("When", lambda row: in_words(row[0].when)),
         Column(
             "Next run",

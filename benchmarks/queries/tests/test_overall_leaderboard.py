@@ -64,7 +64,7 @@ def test_a_model_without_enough_scores_on_each_dataset_has_no_rank_and_says_why(
     run(first, 20, "a/gaps")
     make_scored_run(second, [1.0] * 10 + [None] * 10, model="a/gaps")
     reasons = {row.model: row.reason for row in overall_leaderboard().rows if row.rank is None}
-    assert reasons["a/half"] == "No full run on second."
+    assert reasons["a/half"] == "No full run on Sums."
     assert "10 of 20" in reasons["a/gaps"]
     assert {row.model: row.rank for row in overall_leaderboard(["first"]).rows}["a/half"] == 1
 
