@@ -222,7 +222,7 @@ MUTANTS = (
     Mutant(
         "leases take more slots than there are",
         DISPATCH,
-        "min(SLOTS_PER_LEASE, run.concurrency - _slots_taken(run))",
+        "min(SLOTS_PER_LEASE, run.concurrency - taken)",
         "min(SLOTS_PER_LEASE, run.concurrency)",
     ),
     Mutant(
@@ -267,7 +267,7 @@ MUTANTS = (
     Mutant(
         "the sweep forgets running runs",
         SWEEP,
-        "missing = [run.pk for run in running for _ in range(leases_missing(run))]",
+        "missing = [pk for pk, wanted, taken in slots for _ in range(leases_for(wanted - taken))]",
         "missing: list[int] = []",
     ),
     Mutant("the sweep finishes nothing", SWEEP, "for run_id in _unfinished():", "for run_id in ():"),

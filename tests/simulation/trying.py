@@ -6,10 +6,8 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from unittest import mock
 
 from django.conf import settings
-from django.db.models.sql.compiler import SQLCompiler
 
 from benchmarks.models import Dataset
 from codeforge.config import Config, parse_config
@@ -17,7 +15,7 @@ from tests.simulation import receiver
 from tests.simulation.databases import simulated_database
 from tests.simulation.endpoint import PRICES
 from tests.simulation.scenario import Outcome, try_seed
-from tests.simulation.speed import select_of_rows_once
+from tests.simulation.speed import quick_queries
 from tests.simulation.workload import MODELS
 from tests.support.factories import make_dataset, make_task
 
@@ -61,7 +59,6 @@ def prepared() -> Iterator[Callable[[int], Outcome]]:
             renew()
             return try_seed(seed, Dataset.objects.get(slug=SLUG))
 
-        quick = mock.patch.object(SQLCompiler, "get_select", select_of_rows_once(SQLCompiler.get_select))
-        with quiet(), quick:
+        with quiet(), quick_queries():
             tried(-1)  # what is cached once for a process is cached from here on, for each seed alike
             yield tried

@@ -63,7 +63,8 @@ def lease_run(run_id: int, *, preparing: bool = False) -> Lease | None:
                 return None
             # A lease without slots prepares, and only one worker may: its results are counted once, its judge tried
             # once.
-            slots = 0 if preparing else min(SLOTS_PER_LEASE, run.concurrency - _slots_taken(run))
+            taken = run.leases.aggregate(slots=Sum("slots", default=0))["slots"]
+            slots = 0 if preparing else min(SLOTS_PER_LEASE, run.concurrency - taken)
             if slots < 1 and (not preparing or run.leases.exists()):
                 return None
             lease = leases.acquire(f"run {run_id}", run=run, slots=slots)
@@ -76,16 +77,12 @@ def lease_run(run_id: int, *, preparing: bool = False) -> Lease | None:
 
 def leases_wanted(run: Run) -> int:
     """How many leases use all slots of a run."""
-    return max(1, ceil(run.concurrency / SLOTS_PER_LEASE))
+    return max(1, leases_for(run.concurrency))
 
 
-def leases_missing(run: Run) -> int:
-    """How many more leases would use all slots of a run."""
-    return max(0, ceil((run.concurrency - _slots_taken(run)) / SLOTS_PER_LEASE))
-
-
-def _slots_taken(run: Run) -> int:
-    return run.leases.aggregate(slots=Sum("slots"))["slots"] or 0
+def leases_for(slots: int) -> int:
+    """How many leases use so many slots."""
+    return max(0, ceil(slots / SLOTS_PER_LEASE))
 
 
 def _prepare(run: Run) -> bool:

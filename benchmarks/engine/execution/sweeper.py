@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import partial
 
-from django.db.models import Exists, Q
+from django.db.models import Exists, Q, Sum
 from django.utils import timezone
 
 from benchmarks.engine import lease as leases
 from benchmarks.engine.db_retry import try_db
-from benchmarks.engine.execution.dispatch import leases_missing
+from benchmarks.engine.execution.dispatch import leases_for
 from benchmarks.engine.execution.finishing import close_if_over, results_in
 from benchmarks.engine.execution.result_store import give_back_claims
 from benchmarks.models import COMPLETED, STOPPED, TO_DO, WAITING, Run, RunStatus
@@ -32,8 +32,9 @@ def runs_without_worker() -> list[int]:
     # A run of the future was started before the clock was set back.
     new = Q(status=RunStatus.QUEUED, created_at__range=(now - ENQUEUE_AGAIN_AFTER, now + ENQUEUE_AGAIN_AFTER))
     unprepared = Run.objects.filter(status__in=(RunStatus.QUEUED, RunStatus.PREPARING), leases=None).exclude(new)
-    running = Run.objects.filter(Exists(results_in(WAITING)), status=RunStatus.RUNNING)
-    missing = [run.pk for run in running for _ in range(leases_missing(run))]
+    running = Run.objects.filter(Exists(results_in(WAITING)), status=RunStatus.RUNNING).order_by()
+    slots = running.values_list("pk", "concurrency").annotate(taken=Sum("leases__slots", default=0))
+    missing = [pk for pk, wanted, taken in slots for _ in range(leases_for(wanted - taken))]
     return sorted([*unprepared.values_list("id", flat=True), *missing])
 
 
@@ -42,7 +43,7 @@ def _unfinished() -> list[int]:
     paused runs without their numbers so far, and completed ones of which a migration changed the rows."""
     alone = Run.objects.filter(leases=None)
     to_do = Exists(results_in(TO_DO))
-    stopped = alone.filter(to_do | Q(summarized_at=None), status__in=STOPPED)
-    complete = alone.filter(~to_do, status=RunStatus.RUNNING, total__gt=0)
-    changed = alone.filter(summarized_at=None, status__in=(*COMPLETED, RunStatus.PAUSED))
-    return [pk for runs in (stopped, complete, changed) for pk in runs.values_list("pk", flat=True)]
+    stopped = (to_do | Q(summarized_at=None)) & Q(status__in=STOPPED)
+    complete = ~to_do & Q(status=RunStatus.RUNNING, total__gt=0)
+    changed = Q(summarized_at=None, status__in=(*COMPLETED, RunStatus.PAUSED))
+    return list(alone.filter(stopped | complete | changed).values_list("pk", flat=True))
