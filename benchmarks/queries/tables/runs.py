@@ -127,6 +127,8 @@ def _score(run: Run) -> Cell:
     of = Group([soft(what)], block=True)
     if run.status in COMPLETED:
         return [Group([mean], "mean"), of]
+    if run.is_live:
+        of = Group([soft(metric_title(run.headline))], block=True)  # its progress is newer than the n of the mean
     return [tag("Provisional"), of] if mean.mean is not None else MISSING
 
 
