@@ -11,6 +11,8 @@ from benchmarks.statistics.cycles import Cycles
 from benchmarks.statistics.intervals import Interval
 from benchmarks.summary import Position, Preferences
 
+_FEWEST_PAIRS = 6
+"""Of fewer, not even equal verdicts on all are significant."""
 PEOPLE = "People"
 """Who chooses, in a sentence."""
 
@@ -58,6 +60,9 @@ def position_sentence(position: Position) -> str:
         return "Position bias is unknown, because no pair was judged in both orders."
     bounds = interval(position.low, position.high, percent)
     pairs = plural(position.n, "pair")
+    if position.n < _FEWEST_PAIRS and not position.is_clear:
+        verb = "is" if position.n == 1 else "are"
+        return f"{pairs} of different answers {verb} too few to show a position bias."
     consistent = (
         f"It gives the same verdict in both orders for {percent(position.consistent)} of {pairs} of different answers."
     )
