@@ -18,5 +18,5 @@ def test_runs_like_the_baseline_are_offered_first() -> None:
     limited = make_scored_run(dataset, limit=2)
     estimated = make_scored_run(dataset, subset=20)
     elsewhere = make_scored_run(other)
-    assert runs_to_offer([baseline]) == [alike, baseline, estimated, limited, elsewhere]
+    assert runs_to_offer([baseline]) == [baseline, alike, estimated, limited, elsewhere]
     assert runs_to_offer([]) == [elsewhere, estimated, limited, alike, baseline]
