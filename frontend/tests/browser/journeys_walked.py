@@ -116,7 +116,7 @@ Journey = Callable[[Walk], None]
 
 def starter_experiment(walk: Walk) -> None:
     walk.click("Start starter experiment")
-    walk.page.locator("#board .is-completed").first.wait_for(timeout=END_MS)
+    walk.page.locator(".page-head .is-completed").first.wait_for(timeout=END_MS)
     walk.press(walk.page.locator("#board a[href^='/runs/']").first)
     walk.ended()
     walk.press(walk.page.locator("#results th a").first)
@@ -164,7 +164,7 @@ def with_judge(walk: Walk) -> None:
     walk.clicks += 1
     walk.see("to the judge", "#sheet")
     walk.click("Start 12 runs", "button", "#sheet")
-    walk.page.locator("#board .is-completed").first.wait_for(timeout=2 * END_MS)
+    walk.page.locator(".page-head .is-completed").first.wait_for(timeout=2 * END_MS)
     walk.look()
 
 
@@ -278,7 +278,7 @@ def canvas_set(walk: Walk) -> None:
     walk.see("12 canvases")
     walk.press(walk.page.locator("main").get_by_role("link", name="Run", exact=True))
     walk.click("Start", "button", "#sheet")
-    walk.page.locator("#status, #board").locator("[class*='is-completed']").first.wait_for()
+    walk.page.locator("#status, .page-head").locator("[class*='is-completed']").first.wait_for()
     walk.look()
 
 
@@ -371,6 +371,7 @@ def exports(walk: Walk) -> None:
     walk.click("Runs", within="header")
     walk.click("Experiments", within=".tabs")
     walk.press(walk.page.locator("main tbody a").first)
+    walk.press(walk.page.locator("main summary", has_text="Export"))
     with walk.page.expect_download():
         walk.page.get_by_role("button", name="LaTeX").first.click()
     walk.clicks += 1

@@ -18,7 +18,7 @@ def test_a_first_visitor_starts_the_starter_experiment_and_opens_a_result(new_ta
     assert page.locator("main button.primary").all_inner_texts() == ["Start starter experiment"]
     page.click("main button.primary")
     page.wait_for_url(re.compile(r"/experiments/\d+/$"))
-    page.locator("#board .is-completed").first.wait_for(timeout=60_000)
+    page.locator(".page-head .is-completed").first.wait_for(timeout=60_000)
     page.locator("#board a[href^='/runs/']").first.click()
     page.wait_for_url(re.compile(r"/runs/\d+/$"))
     page.locator("#status .is-completed").wait_for(timeout=60_000)

@@ -83,7 +83,7 @@ def test_an_experiment_is_launched_read_task_by_task_with_the_keyboard_and_compa
         page.check(f"input[name=model][value='scripted/{model}']")
     page.get_by_role("button", name="Start 3 runs").click()
     page.wait_for_url(re.compile(r"/experiments/\d+/$"))
-    page.locator("#board .is-completed").first.wait_for(timeout=60_000)
+    page.locator(".page-head .is-completed").first.wait_for(timeout=60_000)
     page.locator(".statement strong").wait_for()
     tab.settle()
     assert "small is" in page.locator(".statement").inner_text()
