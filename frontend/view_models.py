@@ -24,7 +24,7 @@ from benchmarks.providers.base import JudgeSettings
 from benchmarks.providers.extra_parameters import shown
 from benchmarks.queries.ranked_tables import RankedTable
 from benchmarks.queries.tables.runs import cost
-from benchmarks.run_parameters import settings_shown
+from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS, settings_shown
 from benchmarks.summary import NO_NUMBERS, Corrected, Expected, MetricNumbers
 from frontend.chart_parts import Measure
 
@@ -302,6 +302,12 @@ def _rubric_words(rubric: RubricValues) -> str:
     read = Rubric.of(rubric)
     text = " ".join(read.criteria + read.steps)
     return f"version {read.hash[:8]}, scale {read.scale}, sees {', '.join(read.sees)}. {text}"
+
+
+def chosen_settings(run: Run) -> str:
+    """The parameters that are sent with each request, in a few words: ``Temperature 0.2, Max output tokens 64``."""
+    given = [(row.label, row.value_of(run)) for row in RUN_PARAMETERS.values() if row.sent]
+    return ", ".join(f"{label} {value}" for label, value in given if value not in NOT_GIVEN) or "the model’s defaults"
 
 
 def settings_of(run: Run) -> list[tuple[str, object]]:

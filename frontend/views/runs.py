@@ -40,6 +40,7 @@ from frontend.judges import judge_reliability, panel_rows
 from frontend.run_charts import run_charts, surface_charts, telling_charts, variant_of
 from frontend.sharing import shared_or_shareable
 from frontend.view_models import (
+    chosen_settings,
     comparables,
     failures_of,
     labels_known,
@@ -92,6 +93,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "run_title": f"{run.model} on {run.dataset.title}",
         "has_surface": bool(run.parts.surface),
         "settings": settings_of(run),
+        "chosen_settings": chosen_settings(run),
         "canvases": sentences.canvases(run.numbers.canvases),
         "system_prompt": run.parameters.get("system_prompt", ""),
         "scheduled": scheduled,

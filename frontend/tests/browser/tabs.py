@@ -33,6 +33,11 @@ INVISIBLE = r"/[\u202a-\u202e\u2066-\u2069\u001b]/.test(document.body.innerText 
 
 # The window's new size and color scheme reach the page with a frame.
 _TWO_FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+_TRANSITIONS_END = """
+Promise.all(
+  document.getAnimations().filter((move) => move.timeline === document.timeline)
+    .map((move) => move.finished.catch(() => null)))
+"""
 _BEYOND_WINDOW = """
 [...document.querySelectorAll("body *")]
   .filter((part) => part.getBoundingClientRect().right > innerWidth + 1 && !part.closest(".scroll"))
@@ -62,9 +67,9 @@ class Tab:
         return self.page
 
     def settle(self) -> None:
-        """Wait until transitions have ended."""
+        """Wait until transitions have ended; what follows the scrolling of a part never does."""
         self.page.evaluate(_TWO_FRAMES)
-        self.page.evaluate("Promise.all(document.getAnimations().map((move) => move.finished.catch(() => null)))")
+        self.page.evaluate(_TRANSITIONS_END)
 
     def violations(self, rules: Sequence[str] = ()) -> list[str]:
         """Accessibility violations that axe-core finds, by all of its rules or by ``rules``."""
