@@ -20,7 +20,7 @@ from benchmarks.forms.fields import CallListField, JsonField, NumberText, TextFi
 from benchmarks.generators.registry import GENERATORS, LARGEST_SEED, MAX_TASKS
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset, DatasetVersion, Task
-from benchmarks.presentation.labels import task_key
+from benchmarks.presentation.labels import sentence_case, task_key
 from benchmarks.services.datasets import editing
 from benchmarks.services.errors import InvalidRequest, NotPossible
 
@@ -307,7 +307,9 @@ class NewDatasetForm(ProblemForm):
 class GeneratedForm(ProblemForm):
     """A new dataset of which a generator makes all tasks."""
 
-    generator = forms.ChoiceField(choices=lambda: [(name, name) for name in GENERATORS])
+    generator = forms.ChoiceField(
+        choices=lambda: [(name, sentence_case(name.replace("-", "_"))) for name in GENERATORS]
+    )
     slug = TextField(label="Identifier", help_text="Like a file name without its extension, for example, reasoning-2")
     name = TextField(help_text="Empty: generator and seed")
     seed = forms.IntegerField(
@@ -322,7 +324,7 @@ class GeneratedForm(ProblemForm):
         max_value=MAX_TASKS,
         help_text=f"Up to {MAX_TASKS:,}, spread over three levels of difficulty",
     )
-    tokens = TextField(label="Lengths in tokens", help_text="For long-context only, for example, 8000, 32000")
+    tokens = TextField(label="Lengths in tokens", help_text="For long context only, for example, 8000, 32000")
 
     fieldsets = ((None, {"fields": ("generator", "slug", "name", "seed", "tasks", "tokens")}),)
     paths: ClassVar[Mapping[str, str]] = {f"generator.{name}": name for name in ("seed", "tasks", "tokens")}

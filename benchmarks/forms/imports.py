@@ -293,7 +293,8 @@ class PresetForm(ProblemForm):
     )
     slug = TextField(label="Identifier", help_text="Empty: the name of the benchmark")
 
-    fieldsets: Any = ((None, {"fields": ("limit", "seed", "slug")}),)
+    folds_empty = True
+    fieldsets: Any = (("Sample and identifier", {"fields": ("limit", "seed", "slug")}),)
 
     def store(self, user: Any) -> DatasetVersion:
         data = self.cleaned_data

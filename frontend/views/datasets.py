@@ -66,7 +66,7 @@ MOST_STATED = 10_000
 
 @require_safe
 def dataset_list(request: HttpRequest) -> HttpResponse:
-    written = reads.dataset_list().filter(kind=Dataset.Kind.YAML)
+    written = reads.dataset_list().filter(kind=Dataset.Kind.YAML).order_by("name", "slug")
     page = Paginator(written, PAGE_SIZE).get_page(request.GET.get("page"))
     context = {
         "live_state": live_state(),
