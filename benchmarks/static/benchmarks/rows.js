@@ -16,7 +16,7 @@ const prepare = (list) => {
       const row = template.content.firstElementChild.cloneNode(true);
       row.querySelector(".cf-remove").hidden = false;
       list.insertBefore(row, template);
-      row.querySelector("input, textarea").focus();
+      row.querySelector("input, select, textarea").focus();
     } else if (event.target.matches(".cf-remove")) {
       event.target.closest(".cf-row").remove();
       add.focus();
