@@ -243,7 +243,7 @@ class LaunchForm(RequestForm):
             names["Canvas sets"] = canvas
         names["Name and tags"] = ["tags", "description"] if self.asks_when else ["name", "tags", "description"]
         folds = [fold_of(self, title, of_title, otherwise="") for title, of_title in names.items()]
-        return folds if self.asks_when else [*folds, self.when_fold]
+        return [*folds, fold_of(self, "Score drops", ["margin"], otherwise="") if self.asks_when else self.when_fold]
 
     @property
     def more_changed(self) -> str:
@@ -257,13 +257,12 @@ class LaunchForm(RequestForm):
 
     @property
     def when_fold(self) -> Fold:
-        names = ["when", "margin"]
-        return fold_of(self, "When", ["name", *names] if self.asks_when else names, otherwise="")
+        return fold_of(self, "When", ["name", "when"] if self.asks_when else ["when", "margin"], otherwise="")
 
     @property
     def asks_when(self) -> bool:
         """Whether the form begins with the time: it makes a schedule, or was refused because of its time."""
-        return self.is_schedule or any(self[name].errors for name in ("when", "margin"))
+        return self.is_schedule or bool(self["when"].errors)
 
     @property
     def benchmark_errors(self) -> list[str]:
