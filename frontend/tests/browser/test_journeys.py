@@ -67,7 +67,7 @@ def test_a_run_is_started_followed_without_reloading_and_its_error_opened(tab: T
 
     page.locator(".legend .is-provider_error").click()
     page.locator("#preview .ruling").wait_for()
-    assert page.title().startswith("scripted/flaky on structured-output"), "the preview renamed the page"
+    assert page.title().startswith("scripted/flaky on Structured output"), "the preview renamed the page"
     page.locator("#results tbody a").first.click()
     assert "400" in page.locator(".ruling").inner_text()
     first = page.locator("h1").inner_text()
