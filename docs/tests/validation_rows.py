@@ -149,7 +149,7 @@ ESTIMATES = (
     Row(
         "Detectable difference, tasks needed, half-width of a planned run",
         "Comparison.detectable_difference; ExperimentPlan.detectable; Size.detectable; Size.tasks; "
-        "Size.clusters; Size.discordance; Outlook.half_width; Outlook.saved; term detectable",
+        "Size.clusters; Size.discordance; Outlook.half_width; Outlook.saved; term detectable; term can_show",
         "Planning",
         (11, 3, 14),
         "benchmarks.statistics.planning:tasks_needed",

@@ -203,10 +203,10 @@ def test_a_dataset_is_uploaded_fixed_edited_compared_and_downloaded(tab: Tab, si
     page.set_input_files("#id_file", path)
     page.locator("#checked").get_by_text("1 task without errors").wait_for()
     page.get_by_role("button", name="Upload dataset").click()
-    page.get_by_text("Dataset rivers created with 1 task.").wait_for()
+    page.get_by_text("Dataset Rivers created with 1 task.").wait_for()
 
     page.get_by_role("link", name="Tasks", exact=True).click()
-    page.get_by_role("link", name="nile", exact=True).click()
+    page.get_by_role("link", name="The Nile", exact=True).click()
     page.get_by_role("link", name="Edit task").click()
     checked = page.locator("#checked")
     checked.get_by_text("Which sea does the Nile reach?").wait_for()
@@ -219,7 +219,7 @@ def test_a_dataset_is_uploaded_fixed_edited_compared_and_downloaded(tab: Tab, si
     page.get_by_role("textbox", name="passage 1").fill("The Nile flows north.")
     checked.get_by_text("The Nile flows north.").wait_for()
     page.get_by_role("button", name="Save task").click()
-    page.get_by_text("rivers now has version 2.").wait_for()
+    page.get_by_text("Rivers now has version 2.").wait_for()
 
     page = tab.open("/datasets/rivers/versions/")
     page.get_by_role("button", name="Show changes").click()
