@@ -156,10 +156,10 @@ def with_judge(walk: Walk) -> None:
     request = {"name": "Used last", "datasets": ["basic-coding"], "models": models, "metrics": ["exact_match"]}
     walk.site.stack.post(f"{API}/experiments", request | {"limit": 1})
     walk.page.goto(walk.site.url("/benchmarks/"))
-    walk.press(walk.page.locator("tr:has-text('rag-faithfulness')").get_by_text("Run", exact=True))
+    walk.press(walk.page.locator("tr:has-text('RAG faithfulness')").get_by_text("Run", exact=True))
     for dataset in ("reasoning", "basic-coding"):
         walk.tick(dataset, "#sheet #benchmarks-options")
-    walk.click("Change the metrics of rag-faithfulness", "button", "#sheet")
+    walk.click("Change the metrics of RAG faithfulness", "button", "#sheet")
     walk.page.locator("#metrics-of-rag-faithfulness input[value=correctness]").check()  # the judge here can score it
     walk.clicks += 1
     walk.see("to the judge", "#sheet")

@@ -43,7 +43,7 @@ def test_a_run_is_started_followed_without_reloading_and_its_error_opened(tab: T
     page = tab.open("/runs/new/?dataset=structured-output&repeats=1")
     page.get_by_label("Find or add models").fill("scripted/flaky")
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Change the metrics of structured-output").click()
+    page.get_by_role("button", name="Change the metrics of Structured output").click()
     page.check("#metric-structured-output-json_match")
     page.locator("details", has=page.locator("#id_concurrency")).locator("summary").click()
     page.fill("#id_concurrency", "2")
