@@ -144,7 +144,7 @@ def compared_pair(walk: Walk) -> None:
 
 def from_benchmarks(walk: Walk) -> None:
     walk.page.goto(walk.site.url("/benchmarks/"))
-    walk.press(walk.page.locator("tr:has-text('basic-coding')").get_by_text("Run", exact=True))
+    walk.press(walk.page.locator("tr:has-text('Basic coding')").get_by_text("Run", exact=True))
     walk.page.locator("#sheet[open] #plan dt", has_text="Requests").wait_for()
     walk.click("Start", "button", "#sheet")
     walk.page.wait_for_url(re.compile(r"/(runs|experiments)/\d+/$"))
@@ -157,7 +157,7 @@ def with_judge(walk: Walk) -> None:
     walk.site.stack.post(f"{API}/experiments", request | {"limit": 1})
     walk.page.goto(walk.site.url("/benchmarks/"))
     walk.press(walk.page.locator("tr:has-text('RAG faithfulness')").get_by_text("Run", exact=True))
-    for dataset in ("reasoning", "basic-coding"):
+    for dataset in ("Reasoning", "Basic coding"):
         walk.tick(dataset, "#sheet #benchmarks-options")
     walk.click("Change the metrics of RAG faithfulness", "button", "#sheet")
     walk.page.locator("#metrics-of-rag-faithfulness input[value=correctness]").check()  # the judge here can score it
@@ -210,7 +210,7 @@ def live_run(walk: Walk) -> None:
     walk.site.models.delay_ms = 700.0
     try:
         walk.click("Benchmarks", within="header")
-        walk.press(walk.page.locator("tr:has-text('basic-coding')").get_by_text("Run", exact=True))
+        walk.press(walk.page.locator("tr:has-text('Basic coding')").get_by_text("Run", exact=True))
         walk.click("Start run", "button", "#sheet")
         walk.see("Newest results")
         walk.click("Pause run", "button")
