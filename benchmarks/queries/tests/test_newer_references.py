@@ -26,7 +26,7 @@ def run_on_an_older_version(*tasks: dict[str, Any]) -> Run:
 def test_tasks_with_other_references_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reads, "BATCH", 1)
     run = run_on_an_older_version({"expected_output": "7"}, {}, {"tolerance": 0.5})
-    assert newer_references([run, run]) == [NewerReferences("sums", 1, 2, 2, same_questions=True)]
+    assert newer_references([run, run]) == [NewerReferences(run.dataset, 1, 2, 2, same_questions=True)]
 
 
 @pytest.mark.parametrize(
