@@ -258,7 +258,7 @@ def import_table(walk: Walk) -> None:
 def edit_task(walk: Walk) -> None:
     walk.click("Benchmarks", within="header")
     walk.click("Datasets", within=".tabs")
-    walk.click("tool-use-basic", "link", "main")
+    walk.click("Basic tool use", "link", "main")
     walk.click("Tasks", within=".tabs")
     walk.click("weather-now", "link")
     walk.click("Edit task")
