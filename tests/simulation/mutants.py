@@ -256,6 +256,12 @@ MUTANTS = (
         "unchanged = unchanged.filter(leases=lease.pk, status=RunStatus.RUNNING)",
         "pass",
     ),
+    Mutant(
+        "slow numbers replace those of a later end",
+        END,
+        "unchanged = unchanged.filter(leases=None, **as_read)",
+        "pass",
+    ),
     Mutant("a stop keeps old numbers", LIFE, "error_message=reason, summarized_at=None)", "error_message=reason)"),
     Mutant("expired leases are not looked for", SWEEP, "leases.release_expired(give_back_claims)", ""),
     Mutant(

@@ -154,9 +154,13 @@ def refresh_summary(run_id: int, lease: Lease | None = None) -> None:
     # transaction of the caller, which no snapshot can begin in, they are those that it sees.
     with nullcontext() if connection.in_atomic_block else snapshot(connection):
         summary, breakdown = summarize(run, live=lease is not None)
-    # Final numbers are computed when no lease is left. The conditions keep a slow executor whose lease has expired, or
-    # whose run was stopped, from leaving its numbers in between.
+    # Final numbers are computed when no lease is left. The conditions keep whoever is slow from leaving old numbers: an
+    # executor whose lease has expired or whose run was stopped, and a closer whose run was resumed since and has ended
+    # again. It ended at another time, or was active for longer.
     unchanged = Run.objects.filter(pk=run_id)
     if lease is not None:
         unchanged = unchanged.filter(leases=lease.pk, status=RunStatus.RUNNING)
+    else:
+        as_read = {name: getattr(run, name) for name in ("status", "completed_at", "active_seconds")}
+        unchanged = unchanged.filter(leases=None, **as_read)
     unchanged.update(headline=run.headline, summary=summary, breakdown=breakdown, summarized_at=timezone.now())

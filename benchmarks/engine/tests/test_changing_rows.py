@@ -68,3 +68,19 @@ def test_scores_that_another_lease_stores_do_not_fail_the_summary_of_a_live_run(
     refresh_summary(run.pk, lease)
     metric = Run.objects.get().summary["metrics"][run.metrics[0]]
     assert (metric["n"], metric["n_clusters"], Score.objects.count()) == (5, 3, 6)
+
+
+def test_who_is_slow_keeps_no_numbers_of_a_run_that_ended_again_meanwhile(
+    run: Run, meanwhile: Callable[[Callable[[], object]], None]
+) -> None:
+    """A worker closes a canceled run; before it writes, somebody resumes the run, more is scored, and it is paused."""
+
+    def ends_again() -> None:
+        run.scores.order_by("pk").update(value=0.0)
+        Run.objects.update(status=RunStatus.PAUSED, summarized_at=None)
+        close_if_over(run.pk)
+
+    Run.objects.update(status=RunStatus.CANCELLED, summarized_at=None)
+    meanwhile(ends_again)
+    close_if_over(run.pk)
+    assert Run.objects.get().summary["metrics"][run.metrics[0]]["mean"] == 0.0
