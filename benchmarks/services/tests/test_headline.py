@@ -108,7 +108,7 @@ def test_who_asks_for_one_metric_is_told_how_many_tasks_it_covers(client: Client
     assert (told["headline"], told["summary"][MIXED]["n_not_applicable"]) == (MIXED, 0)
     assert (told["summary"]["numeric"]["n"], told["summary"]["numeric"]["n_not_applicable"]) == (4, 4)
     other = finished(["numeric", "exact_match"], "baseline/majority")
-    words = "Numeric on mixed applies to 4 of 8 results."
+    words = "Numeric on Sums applies to 4 of 8 results."
     compared = f"/compare/?runs={run.pk},{other.pk},{finished(['numeric', 'exact_match'], 'baseline/random').pk}"
     assert words in client.get(f"{compared}&metric=numeric").content.decode()
     assert words not in client.get(compared).content.decode()
