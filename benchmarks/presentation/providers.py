@@ -29,7 +29,7 @@ SUPPORT = {"yes": "Yes", "ignored": "Ignored", "refused": "Refused", "unknown": 
 def key_sentence(variable: str | None, source: str) -> str:
     """Whether a provider's key is set, and where; never the key."""
     return {
-        "not needed": "No key needed",
+        "not needed": "No key configured",
         "environment": f"{variable} is set",
         "stored": "Key entered on this page",
         "unreadable": "Stored key unreadable",

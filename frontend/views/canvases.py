@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import COMPLETED, Outcome, Result, Run
 from benchmarks.presentation.labels import prompt_variant, sentence_case
-from benchmarks.presentation.numbers import plural
+from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.queries import canvas_sets as reads
 from benchmarks.queries.live import live_state
 from benchmarks.queries.tables.canvas_sets import (
@@ -171,8 +171,9 @@ def canvas(request: HttpRequest, slug: str, index: int) -> HttpResponse:
         "doubts": Question.DOUBTS,
         "any_examples": any(question.examples for question in questions),
         "right": [
-            sum(cell is not None and cell.outcome == Outcome.CORRECT for cell in column)
+            n_of(sum(cell.outcome == Outcome.CORRECT for cell in ended), len(ended))
             for column in zip(*(row.cells for row in rows), strict=True)
+            for ended in [[cell for cell in column if cell and cell.outcome]]
         ],
         "outcomes": [
             outcome
