@@ -47,11 +47,6 @@ class ModelOption:
     problem: str = ""
 
     @property
-    def can_start(self) -> bool:
-        """Whether nothing is known against it, and its price is known."""
-        return self.state != "bad" and self.price != NO_PRICE
-
-    @property
     def cost_id(self) -> str:
         """Of the place for what the chosen tasks cost."""
         return cost_id(self.name)
@@ -130,11 +125,11 @@ def model_options(chosen: Collection[str]) -> list[ModelOption]:
 
 
 def preselected(models: Sequence[str]) -> Sequence[str]:
-    """Of the models used last those that can start; if there is none, another one that is ready and has run."""
+    """Of the models used last those that nothing is known against; if there is none, a ready one that has run."""
     options = {option.name: option for option in model_options(models)}
-    ready = (name for name, each in options.items() if each.can_start and each.state == "ok" and each.last)
+    ready = (name for name, each in options.items() if each.state == "ok" and each.last)
     others = [name for name in ready if name.partition("/")[0] in settings.CODEFORGE.providers]
-    return [name for name in models if options[name].can_start] or others[:1] or models
+    return [name for name in models if options[name].state != "bad"] or others[:1] or models
 
 
 def _model_option(

@@ -67,7 +67,7 @@ def test_a_run_is_started_without_a_mouse(tab: Tab) -> None:
     page.locator("#metric-capitals-regex").wait_for()
     tab_to(page, "metric-capitals-regex")
     page.keyboard.press("Space")
-    tab_to(page, "Start run")
+    tab_to(page, "start")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"/runs/\d+/$"))
     page.locator("#status .is-completed").wait_for(timeout=60_000)
