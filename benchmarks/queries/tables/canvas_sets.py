@@ -149,12 +149,11 @@ def audit_said(rows: Sequence[AuditRow], blind: Sequence[Mapping[str, Any]]) -> 
         references = f"A second solver confirms all {number(asked)} expected answers."
     else:
         references = f"A second solver confirms {number(agrees)} of {number(asked)} expected answers."
-    reached = [row for row in blind if row["score"] is not None]
-    best = max(reached, key=lambda row: row["score"], default=None)
-    guesses = (
-        best and f"Without the canvas, rules reach at most {score(best['score'])}, on {sentence_case(best['name'])}."
-    )
-    return AuditSaid(references, guesses or "", agrees < asked)
+    kinds = ("score", "examples_score")
+    reached = [(row[kind], row["name"]) for row in blind for kind in kinds if row.get(kind) is not None]
+    most, name = max(reached, default=(None, ""))
+    guesses = f"Without the canvas, rules reach at most {score(most)}, on {sentence_case(name)}." if reached else ""
+    return AuditSaid(references, guesses, agrees < asked)
 
 
 def blind_table(shapes: Sequence[int]) -> Table[Mapping[str, Any]]:
