@@ -50,7 +50,7 @@ _LISTED = (
     *("duration_ms", "tokens_in", "tokens_out", "cost_usd", "judge_cost_usd", "user_cost_usd", "cached", "attempts"),
     *("task__task_id", "task__name"),
 )
-_OF_ITS_RUN = ("run__model", "run__import_format", "run__metrics", "run__texts_pruned_at")
+_OF_ITS_RUN = ("run__model", "run__variant", "run__import_format", "run__metrics", "run__texts_pruned_at")
 _SEARCHED = ("task__task_id", "task__name", "transcript__actual_output", "error_message")
 
 
@@ -176,7 +176,7 @@ def same_task_elsewhere(task: Task, but: Result | None = None, limit: int = 12) 
     rows = Result.objects.filter(task__content_hash=task.content_hash).exclude(outcome="")
     if but is not None:
         rows = rows.exclude(pk=but.pk)
-    return list(_listed(rows, *_OF_ITS_RUN).select_related("task", "run").order_by("-pk")[:limit])
+    return list(_listed(rows, *_OF_ITS_RUN).select_related("task", "run").order_by("-run_id", "-pk")[:limit])
 
 
 def results_to_copy(keys: Sequence[int]) -> list[Result]:

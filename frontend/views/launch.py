@@ -332,6 +332,7 @@ def _page(
         for slug in [option.dataset.slug]
     ]
     is_sheet = request.headers.get("HX-Target") == "sheet"
+    title = f"Edit {schedule.name}" if schedule else "New schedule" if form.is_schedule else "New run"
     fewest = SHORT if is_sheet else SHOWN
     n_shown = len(benchmarks) if shows_all else max(fewest, len(form.chosen))
     context = (
@@ -352,16 +353,16 @@ def _page(
             "n_models": len(models),
             "n_benchmarks": len(benchmarks),
             "schedule": schedule,
-            "title": f"Edit {schedule.name}" if schedule else "New run",
-            "crumbs": _crumbs(schedule),
+            "title": title,
+            "crumbs": _crumbs(schedule, title),
         }
     )
     template = "sheet" if is_sheet else "launch"
     return render(request, f"frontend/launch/{template}.html", context, status=status)
 
 
-def _crumbs(schedule: Schedule | None) -> list[tuple[str, str | None]]:
+def _crumbs(schedule: Schedule | None, title: str) -> list[tuple[str, str | None]]:
     if schedule is None:
-        return [("Runs", reverse("frontend:runs")), ("New run", None)]
+        return [("Runs", reverse("frontend:runs")), (title, None)]
     own = schedule.name, reverse("frontend:schedule", args=(schedule.pk,))
     return crumbs(("Schedules", reverse("frontend:schedules")), own, ("Edit", None))
