@@ -124,7 +124,7 @@ def test_a_question_mark_lists_all_keys(tab: Tab) -> None:
     page.keyboard.press("?")
     page.locator("#all-keys td", has_text="Search and commands").wait_for()
     page.keyboard.press("Escape")
-    assert not page.locator("#all-keys").is_visible()
+    page.locator("#all-keys").wait_for(state="hidden")
     assert page.locator(".find kbd").inner_text() == "Ctrl K"
     page.keyboard.press("/")
     page.locator("#search-words:focus").wait_for()
@@ -133,6 +133,7 @@ def test_a_question_mark_lists_all_keys(tab: Tab) -> None:
     page.keyboard.type("?")
     page.locator("#all-keys td", has_text="Search and commands").wait_for()
     page.keyboard.press("Escape")
+    page.locator("#all-keys").wait_for(state="hidden")
     page.keyboard.press("/")
     page.locator("#search-words:focus").wait_for()
     page.keyboard.type("reas?")
