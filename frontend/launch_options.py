@@ -30,9 +30,6 @@ MOST_LISTED = 150
 """Models that endpoints list and nobody has used; the others are found by typing their names."""
 
 
-NO_PRICE = "no price"
-
-
 @dataclass(frozen=True, slots=True)
 class ModelOption:
     """``state`` is ``ok``, ``bad`` or empty, ``status`` its words; ``problem`` says what to do about a bad one.
@@ -162,7 +159,7 @@ def _model_option(
 def _price(known: ModelRow | None) -> str:
     """US dollars per million tokens, in and out."""
     if known is None or known.input_per_million is None or known.output_per_million is None:
-        return NO_PRICE
+        return "no price"
     if known.input_per_million == known.output_per_million == 0:
         return "free"
     return f"{money(known.input_per_million)} / {money(known.output_per_million)}"

@@ -201,6 +201,8 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
     datasets = reads.matrix(runs, metric, dataset) if facet else grid
     changes = effects(datasets)
     counts = shared_counts([row.cells for row in grid.rows])
+    first = [board_row(row, own, counts) for row, own in zip(ranked, joined, strict=True)]
+    rest = [board_row(row, (), counts) for row in grid.rows if not row.place]
     bounds = [abs(bound) for row in changes.rows for e in (*row.cells, row.overall) if e for bound in (e.low, e.high)]
     return {
         "matrix": grid,
@@ -213,8 +215,8 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
         "covers": covers_of(runs).sentence if ranked else "",
         "ruler": large_ruler(grid, metric),
         "parting": parting([row for row in grid.rows if row.place]),
-        "ranked": (first := [board_row(row, own, counts) for row, own in zip(ranked, joined, strict=True)]),
-        "unranked": (rest := [board_row(row, (), counts) for row in grid.rows if not row.place]),
+        "ranked": first,
+        "unranked": rest,
         "columns": [*zip(grid.columns, counts or [""] * len(grid.columns), strict=True)],
         "has_overall": bool(facet) or len(grid.columns) > 1,
         "cost_decimals": money_decimals(row.cost for row in (*first, *rest)),

@@ -100,11 +100,10 @@ def agreement_sentence(same: Interval, kappa: Kappa, alpha: Alpha) -> str:
 
 
 def cycle_sentence(names: Sequence[str], cycles: Cycles) -> str:
-    """Whether preferences form more cycles than by chance; empty of two candidates, which form none."""
-    if len(names) < 3:
-        return ""
+    """Whether preferences form more cycles than by chance; empty unless three candidates were all compared with each
+    other."""
     if not cycles.n_triples:
-        return ""  # which takes three candidates, all compared with each other
+        return ""
     triples = plural(cycles.n_triples, "triple")
     if not cycles.n_cycles:
         return f"No cycles among {triples} of candidates."

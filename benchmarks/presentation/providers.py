@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from benchmarks.presentation.ranks import listed
+
 PROVIDER_STATUS = {
     "ready": "Ready",
     "no_key": "No key",
@@ -63,8 +65,3 @@ def summary(names_by_status: dict[str, list[str]]) -> tuple[str, str]:
         if (names := names_by_status.get(status, []))
     ]
     return first, " ".join(parts)
-
-
-def listed(names: list[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

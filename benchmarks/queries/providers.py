@@ -27,7 +27,8 @@ from benchmarks.engine.provider_keys import Key, KeySource, keys_of
 from benchmarks.engine.sealing import sealing_allowed
 from benchmarks.models import LIVE, OF_MODELS, ModelTest, ProviderCheck, ProviderKey, Result, Run, RunStatus
 from benchmarks.presentation.numbers import ago
-from benchmarks.presentation.providers import CAPABILITY, PROBLEMS, key_sentence, listed, missing_key
+from benchmarks.presentation.providers import CAPABILITY, PROBLEMS, key_sentence, missing_key
+from benchmarks.presentation.ranks import listed
 from benchmarks.providers.base import Limits
 
 Status = Literal["ready", "no_key", "no_connection", "refusing", "failing", "unchecked"]

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 from rest_framework import serializers
 
+from benchmarks.engine.sql import lock
 from benchmarks.metrics.preference import POINTS, Preference
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
 from benchmarks.metrics.rubrics import DEFAULT_SCALE, LEVELS
@@ -192,7 +193,7 @@ def _locked(result: Result, metric: str, author: str) -> tuple[int, Label | None
         raise Result.DoesNotExist
     # Two requests of one person follow each other, and a run that is being deleted passes on all of its labels.
     runs = Run.objects.filter(pk__in=Result.objects.filter(pk=answers[0]).values("run"))
-    if not runs.select_for_update(no_key=True).values_list("pk"):
+    if not lock(runs, no_key=True):
         raise Result.DoesNotExist
     current = Label.objects.filter(result__in=answers, metric=metric, author_name=author, replaced_at=None)
     return answers[0], current.first()

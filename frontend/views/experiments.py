@@ -82,14 +82,14 @@ def chart(request: HttpRequest, pk: int, name: str, form: str) -> HttpResponse:
 def answers(request: HttpRequest, pk: int) -> HttpResponse:
     """The tasks of one dataset of the experiment against its runs."""
     stored, runs = _read(pk)
-    slugs, metric = [*_datasets(runs)], params.text(request.GET, "metric")
+    datasets, metric = _datasets(runs), params.text(request.GET, "metric")
     chosen = params.text(request.GET, "dataset")
-    dataset = chosen if chosen in slugs else next(iter(slugs), "")
+    dataset = chosen if chosen in datasets else next(iter(datasets), "")
     columns = _columns(runs, metric, dataset)
     context = _page(request, stored, runs, "experiment-answers") | grid_context(request, columns, metric)
     context |= {
         "dataset": dataset,
-        "datasets": [*_datasets(runs).items()],
+        "datasets": [*datasets.items()],
         "metric": metric,
         "metrics": [metric_row(name) for name in matrices.metrics_of([run for run, _ in columns])],
     }

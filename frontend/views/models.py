@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmarks.presentation.numbers import money_decimals, money_range, number, plural, points
-from benchmarks.presentation.providers import listed
+from benchmarks.presentation.ranks import listed
 from benchmarks.presentation.sentences import known_cost, n_of_mean, total_cost
 from benchmarks.queries import history as history_reads
 from benchmarks.queries.judge_words import joined, judge_words, judged_scores

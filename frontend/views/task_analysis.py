@@ -52,11 +52,10 @@ class TaskRow:
 @require_safe
 def analysis(request: HttpRequest, slug: str) -> HttpResponse:
     dataset = dataset_or_404(slug)
-    number = params.whole_number(request.GET, "version")
-    version = version_or_404(dataset, number) if number else dataset.current_version
+    shared = dataset_page(request, dataset)
+    version = shared["version"]
     if version is None:
         raise Http404(f"{slug} has no valid version to analyze.")
-    shared = dataset_page(request, dataset)
     computed = task_analysis_if_ready(version, params.text(request.GET, "metric"))
     if computed is None:
         return render(request, "frontend/datasets/analysis_pending.html", shared)

@@ -63,8 +63,10 @@ def lease_run(run_id: int, *, preparing: bool = False) -> Lease | None:
                 return None
             # A lease without slots prepares, and only one worker may: its results are counted once, its judge tried
             # once.
-            taken = run.leases.aggregate(slots=Sum("slots", default=0))["slots"]
-            slots = 0 if preparing else min(SLOTS_PER_LEASE, run.concurrency - taken)
+            slots = 0
+            if not preparing:
+                taken = run.leases.aggregate(slots=Sum("slots", default=0))["slots"]
+                slots = min(SLOTS_PER_LEASE, run.concurrency - taken)
             if slots < 1 and (not preparing or run.leases.exists()):
                 return None
             lease = leases.acquire(f"run {run_id}", run=run, slots=slots)
