@@ -14,11 +14,12 @@ from benchmarks.analysis.score_table import read_scores, score_vector
 from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.extraction import extract_text
 from benchmarks.metrics.registered_metrics import parts_of
-from benchmarks.models import Dataset, DatasetVersion, Run, Score
+from benchmarks.models import Dataset, DatasetVersion, Run, Score, Task
 from benchmarks.presentation.labels import prompt_variant
 from benchmarks.presentation.numbers import number, plural, points, score
 from benchmarks.statistics import task_analysis as statistics
 from benchmarks.statistics.paired import compare
+from tasks_app.models import Question
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
 
 FLAGS = {
     "suspect": "Suspect expected answer",
+    "missed": "Missed by strong models",
     "negative": "Negative discrimination",
     "never": "Never solved",
     "saturated": "Saturated",
     "duplicate": "Duplicate",
 }
-"""What can be wrong with a task, the most serious first."""
+"""What can be wrong with a task, the most serious first. ``missed`` are those that would be suspect if the audit of
+their canvas set did not confirm the expected answer."""
 _LONGEST_ANSWER = 200
 """Longer answers are texts, which are never the same."""
 _CHUNK = 500
@@ -105,7 +108,14 @@ class TaskAnalysis:
         }
         counts = [(len(self.flags[kind]), text) for kind, text in words.items() if self.flags[kind]]
         listed = ", ".join(f"{number(count)} with {text}" for count, text in counts)
-        return f"Flagged: {listed}." if counts else ""
+        sentences = [f"Flagged: {listed}."] if counts else []
+        if missed := len(self.flags["missed"]):
+            ones = "one" if missed == 1 else "ones"
+            sentences.append(
+                f"On {plural(missed, 'task')}, most strong models give the same wrong answer; the audit confirms the "
+                f"expected {ones}."
+            )
+        return " ".join(sentences)
 
     @property
     def effective_sentence(self) -> str:
@@ -137,7 +147,7 @@ class TaskAnalysis:
             return f"Flags from answers require {statistics.FEWEST_STRONG} models; there {_are(n)}."
         if n < statistics.FEWEST_MODELS:
             return f"Discrimination requires {statistics.FEWEST_MODELS} models; there {_are(n)}."
-        if n <= FEW_MODELS:
+        if n <= FEW_MODELS and not self.flags["missed"]:
             return (
                 f"With up to {FEW_MODELS} models, about half of the wrong expected answers are found, and up to half "
                 "of the suspect ones are right."
@@ -172,8 +182,10 @@ def analyzed(version: DatasetVersion, runs: Sequence[Run], metric: str, metrics:
             suspect = statistics.suspect_reference(values[:, place], rest[:, place], strong, given)
             if suspect is not None:
                 suspects[place] = suspect
+    confirmed = _confirmed(tasks[list(suspects)].tolist())
     flags = {
-        "suspect": list(suspects),
+        "suspect": [place for place in suspects if tasks[place] not in confirmed],
+        "missed": [place for place in suspects if tasks[place] in confirmed],
         "negative": [place for place in np.flatnonzero(negative).tolist() if place not in suspects],
         "never": [place for place in _never_solved(runs, metric, tasks, values) if place not in suspects],
         "saturated": np.flatnonzero(statistics.saturated(values, strong)).tolist(),
@@ -258,6 +270,11 @@ def _wrong_answers(models: Sequence[Model], metric: str, tasks: Sequence[int]) -
         given[row_of[run], task][statistics.comparable(text) if len(text) <= _LONGEST_ANSWER else ""] += 1
     leading = {key: answers.most_common(1)[0] for key, answers in given.items()}
     return {key: text for key, (text, count) in leading.items() if text and 2 * count > given[key].total()}
+
+
+def _confirmed(tasks: Sequence[int]) -> set[int]:
+    """Those of the tasks whose expected answer the audit of their canvas set confirms."""
+    return set(Task.objects.filter(pk__in=tasks, question__audit=Question.Audit.AGREES).values_list("pk", flat=True))
 
 
 def _duplicates(version: DatasetVersion) -> dict[int, statistics.Duplicate]:

@@ -22,6 +22,7 @@ from benchmarks.analysis.task_analysis import FLAGS
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import MISSING, number, plural
+from benchmarks.presentation.texts import visible
 from benchmarks.queries.datasets import versions_of
 from benchmarks.queries.task_analysis.analysis import task_analysis, task_analysis_if_ready
 from benchmarks.queries.task_analysis.pages import DOUBTFUL, MOST_COLUMNS, AnalyzedTask, analysis_page, doubtful_tasks
@@ -47,6 +48,10 @@ class TaskRow:
     flags: Sequence[tuple[str, str, str]]
     duplicate_of: Any
 
+    def says_more_than(self, flag: str) -> bool:
+        """Whether the row has a mark besides the flag that all rows have by the filter."""
+        return bool(self.duplicate_of or self.task.is_doubtful or any(kind != flag for kind, _, _ in self.flags))
+
 
 @never_cache
 @require_safe
@@ -62,22 +67,30 @@ def analysis(request: HttpRequest, slug: str) -> HttpResponse:
     filters = params.analysis_filters(request.GET)
     page = analysis_page(version, computed, filters, params.whole_number(request.GET, "page") or 1)
     n_doubtful = doubtful_tasks(version)
+    counts = {kind: len(places) for kind, places in computed.flags.items()} | {DOUBTFUL: n_doubtful}
     chosen = len(computed.flags.get(filters.flag, ()))
+    short = short_names([model.name for model in computed.models[:MOST_COLUMNS]])
+    rows = [_shown(row, list(short.values())) for row in page.rows]
     context = shared | {
         "versions": [each.number for each in versions_of(dataset)],
         "analysis": computed,
         "metrics": [(name, metric_title(name)) for name in computed.metrics],
-        "columns": list(short_names([model.name for model in computed.models[:MOST_COLUMNS]]).items()),
+        "columns": list(short.items()),
         "n_hidden": max(0, len(computed.models) - MOST_COLUMNS),
         "page": page,
-        "rows": [_shown(row) for row in page.rows],
+        "rows": rows,
+        "has_flags": any(row.says_more_than(filters.flag) for row in rows),
+        "has_discrimination": any(row.discrimination != MISSING for row in rows),
         "previous": page.number - 1,
         "next": page.number + 1,
         "filters": filters,
         "kinds": [
             ("", f"All tasks, flagged first ({len(computed.tasks)})"),
-            *((kind, f"{label} ({len(computed.flags[kind])})") for kind, label in FLAGS.items()),
-            (DOUBTFUL, f"Marked as doubtful ({n_doubtful})"),
+            *(
+                (kind, f"{label} ({count})")
+                for kind, label in {**FLAGS, DOUBTFUL: "Marked as doubtful"}.items()
+                if (count := counts[kind]) or kind == filters.flag
+            ),
         ],
         "groups": version.facets.get("group") or version.facets.get("difficulty", {}),
         "n_doubtful": n_doubtful,
@@ -149,16 +162,18 @@ _TASK_ACTIONS: dict[str, Callable[[DatasetVersion, list[str], HttpRequest], str]
 }
 
 
-def _shown(row: AnalyzedTask) -> TaskRow:
+def _shown(row: AnalyzedTask, models: Sequence[str]) -> TaskRow:
     value = row.discrimination
     return TaskRow(
         task=row.task,
         shares=format_html_join(
             "",
-            '<td class="num matrix-score tint-{}">{}</td>',
+            '<td class="num matrix-score tint-{}" data-label="{}">{}</td>',
             (
-                (0, MISSING) if share is None else (1 + sum(share >= bound for bound in TINTS), f"{100 * share:.0f}")
-                for share in row.shares[:MOST_COLUMNS]
+                (0, visible(model), MISSING)
+                if share is None
+                else (1 + sum(share >= bound for bound in TINTS), visible(model), f"{100 * share:.0f}")
+                for model, share in zip(models, row.shares, strict=False)
             ),
         ),
         discrimination=number(value, 2),

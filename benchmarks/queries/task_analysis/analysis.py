@@ -34,7 +34,7 @@ _VARIANTS = ("system_prompt", "prompt_template", "include_doubtful")
 """Prompts are variants of a model here, and doubtful references have no score in any run."""
 _LIKE = tuple(row for row in deciding(Decides.QUESTION) if row.name not in (*_VARIANTS, "tasks"))
 """What comparable runs have in common. They all have every task class."""
-_FORMAT = 4
+_FORMAT = 5
 """Goes up when ``TaskAnalysis`` or its numbers change, so that no old one is read."""
 
 _background = ThreadPoolExecutor(1, "task-analysis")

@@ -108,9 +108,10 @@ def _rows(analysis: TaskAnalysis, places: Sequence[int]) -> list[AnalyzedTask]:
 
 
 def _detail(analysis: TaskAnalysis, place: int, kind: str) -> str:
-    if kind == "suspect":
+    if kind in ("suspect", "missed"):
         suspect = analysis.suspects[place]
-        return f"{n_of(suspect.agreeing, suspect.strong)} strong models answer {suspect.answer}"
+        confirmed = "; the audit confirms the expected answer" if kind == "missed" else ""
+        return f"{n_of(suspect.agreeing, suspect.strong)} strong models answer {suspect.answer}{confirmed}"
     if kind == "duplicate":
         return "same text as" if analysis.duplicates[place].is_equal else "similar text to"
     return {

@@ -18,8 +18,9 @@ from benchmarks.queries.task_analysis.pages import DOUBTFUL, AnalysisFilters, an
 from benchmarks.services.datasets.editing import save_task
 from benchmarks.services.datasets.versions import mark_doubtful
 from benchmarks.services.errors import NotPossible
+from tasks_app.models import Question
 from tests.support.factories import make_dataset, make_task
-from tests.support.page_factories import make_scored_run
+from tests.support.page_factories import make_canvas_set, make_scored_run
 
 pytestmark = pytest.mark.django_db
 
@@ -104,6 +105,25 @@ def test_other_answers_and_too_few_models_make_no_reference_suspect() -> None:
     assert analysis.limits == "Flags from answers require 3 models; there are 2."
 
 
+def test_an_audited_answer_that_strong_models_miss_is_not_called_suspect(client: Client) -> None:
+    """The audit of the set proves the expected answer, so the models are wrong."""
+    dataset = make_canvas_set().dataset
+    n_tasks = version_of(dataset).task_count
+    for model, row in ROWS.items():
+        scored(dataset, model, row[0] + (row[1:] * n_tasks)[: n_tasks - 1], answer="none of these")
+    version = version_of(dataset)
+    analysis = task_analysis(version)
+    assert (analysis.flags["suspect"], analysis.flags["missed"]) == ([], [0])
+    page = client.get(f"/datasets/{dataset.slug}/analysis/").content.decode()
+    assert "On 1 task, most strong models give the same wrong answer; the audit confirms the expected one." in page
+    assert "Missed by strong models (1)" in page
+    assert "uspect" not in page
+
+    Question.objects.filter(tasks__position=1).update(audit=Question.Audit.UNDETERMINED)
+    cache.clear()
+    assert task_analysis(version).flags["suspect"] == [0], "an answer that the audit leaves open"
+
+
 def test_a_model_that_is_right_in_most_of_its_runs_makes_no_task_suspect_or_never_solved() -> None:
     dataset = make_dataset(6)
     for model, row in ROWS.items():
@@ -129,6 +149,27 @@ def test_without_runs_only_duplicates_are_flagged() -> None:
     assert analysis.verdict == "Not enough comparable runs to judge the 3 tasks: at least 2 models are required."
     row = analysis_page(version, analysis, AnalysisFilters("duplicate")).rows[0]
     assert (row.task.task_id, row.duplicate_of and row.duplicate_of.task_id) == ("task-2", "task-1")
+
+
+def test_an_analysis_without_a_run_says_what_it_will_show_and_offers_one(client: Client) -> None:
+    slug = make_dataset(3).slug
+    page = client.get(f"/datasets/{slug}/analysis/").content.decode()
+    assert "No results yet. The answers of two models or more show which tasks are too easy" in page
+    assert f'href="/runs/new/?dataset={slug}">Start run</a>' in page
+    assert "<table" not in page
+
+
+def test_columns_that_say_nothing_are_left_out(analyzed: DatasetVersion, client: Client) -> None:
+    address = f"/datasets/{analyzed.dataset.slug}/analysis/"
+    all_tasks = client.get(address).content.decode()
+    assert ">Flag</th>" in all_tasks
+    assert ">Discrimination<" in all_tasks
+    assert "Never solved (0)" not in all_tasks
+    Run.objects.filter(model="a/last").delete()
+    saturated = client.get(f"{address}?flag=saturated").content.decode()
+    assert ">Flag</th>" not in saturated, "every row has the flag of the filter"
+    assert ">Discrimination<" not in saturated, "four models give none"
+    assert 'data-label="best">100</td>' in saturated, "a card on a phone names the models"
 
 
 def test_a_mark_takes_the_task_out_of_every_number_and_stays_with_its_content(analyzed: DatasetVersion) -> None:
