@@ -30,12 +30,21 @@ class TaskFilters:
 
 @dataclass(frozen=True, slots=True)
 class VersionChanges:
-    """Tasks that differ between two versions, matched by id."""
+    """Tasks that differ between two versions, matched by id: the first of each kind, and how many there are."""
 
     added: list[Task]
     removed: list[Task]
     changed: list[tuple[Task, Task]]
+    n_added: int
+    n_removed: int
+    n_changed: int
     reordered: bool
+
+    @property
+    def n_not_shown(self) -> int:
+        """Tasks that differ and are not among those given."""
+        given = len(self.added) + len(self.removed) + len(self.changed)
+        return self.n_added + self.n_removed + self.n_changed - given
 
 
 def dataset_list(kind: str = "") -> QuerySet[Dataset]:
@@ -194,13 +203,18 @@ def version_changes(old: DatasetVersion, new: DatasetVersion, limit: int = 200) 
     before, after = (
         dict(version.tasks.order_by("position").values_list("task_id", "content_hash")) for version in (old, new)
     )
-    changed = [task_id for task_id, digest in after.items() if before.get(task_id, digest) != digest][:limit]
+    all_changed = [task_id for task_id, digest in after.items() if before.get(task_id, digest) != digest]
+    added, removed = [key for key in after if key not in before], [key for key in before if key not in after]
+    changed = all_changed[:limit]
     first = {task.task_id: task for task in old.tasks.filter(task_id__in=changed)}
     second = {task.task_id: task for task in new.tasks.filter(task_id__in=changed)}
     return VersionChanges(
-        added=list(new.tasks.filter(task_id__in=[key for key in after if key not in before][:limit])),
-        removed=list(old.tasks.filter(task_id__in=[key for key in before if key not in after][:limit])),
+        added=list(new.tasks.filter(task_id__in=added[:limit])),
+        removed=list(old.tasks.filter(task_id__in=removed[:limit])),
         changed=[(first[task_id], second[task_id]) for task_id in changed],
+        n_added=len(added),
+        n_removed=len(removed),
+        n_changed=len(all_changed),
         reordered=[key for key in before if key in after] != [key for key in after if key in before],
     )
 

@@ -286,7 +286,11 @@ def test_tasks_of_results_make_a_new_dataset_and_generated_ones_are_left_out(cli
     assert "sums already exists" in text_of(response)
     client.post("/results/copy/", {"result": keys, "slug": "hard"})
     assert current("hard").description == f"Tasks copied from results of run {run.pk}."
-    assert "Nothing to copy" in text_of(client.get("/results/copy/", {"result": ["x", "9" * 30, "0"]}))
+    nothing = text_of(client.get("/results/copy/", {"result": ["x", "9" * 30, "0"]}))
+    assert "No results are selected." in nothing
+    assert 'href="/runs/single/">Choose a run</a>' in nothing
+    crumbs = nothing.partition('aria-label="Breadcrumbs')[2].partition("</nav>")[0]
+    assert ">Runs</a>" in crumbs, "the entry that the navigation marks"
 
 
 def test_generated_tasks_cannot_be_edited(client: Client) -> None:

@@ -583,7 +583,18 @@ def test_what_changed_between_two_versions_is_shown(client: Client) -> None:
     make_dataset(3, slug="sums")
     html = page(client, "/datasets/sums/changes/1/2/")
     assert "task-3" in html
-    assert "<dt>Added</dt><dd>1</dd>" in html
+    assert "<strong>Version 2 adds 1 task.</strong>" in html
+
+
+def test_changes_count_every_task_and_say_which_fields_changed(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("frontend.views.datasets.CHANGES_SHOWN", 1)
+    make_dataset(3, slug="sums")
+    make_dataset([make_task(n, expected_output="7", choices=("7", "8")) for n in (1, 2, 3)], slug="sums")
+    html = page(client, "/datasets/sums/changes/1/2/")
+    assert "<strong>Version 2 changes 3 tasks.</strong>" in html
+    assert "Changed: expected answer of 1 task, choices of 1 task." in html
+    assert "The first tasks are shown below; 2 tasks not." in html
+    assert "Not set" in html
 
 
 def test_what_changed_besides_the_tasks_is_shown(client: Client) -> None:
@@ -593,7 +604,7 @@ def test_what_changed_besides_the_tasks_is_shown(client: Client) -> None:
     import_dataset(replace(spec, name="<b>New</b>", tasks=spec.tasks[::-1]), "sums", DatasetVersion.Origin.UPLOAD)
     html = page(client, "/datasets/sums/changes/1/2/")
     assert "&lt;b&gt;" in html
-    assert "The order of the tasks changed." in html
+    assert "<strong>Version 2 reorders the tasks and edits the dataset&#x27;s name.</strong>" in html
 
 
 def test_canvas_pages_show_pictures_questions_and_answers(client: Client) -> None:

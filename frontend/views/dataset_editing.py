@@ -236,7 +236,7 @@ def copy_results(request: HttpRequest) -> HttpResponse:
         "results": results,
         "tasks": TASKS_TO_COPY.of(results),
         "n_left_out": len(numbers) - len(results),
-        "crumbs": trail("datasets", ("Copy tasks", None)),
+        "crumbs": trail("runs", ("Copy tasks", None)),
     }
     return render(request, "frontend/datasets/copy_results.html", context)
 

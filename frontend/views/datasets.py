@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from benchmarks.dataset_format.messages import images_of
 from benchmarks.dataset_format.spec import TASK_KEYS, TaskSpec, as_mapping
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import task_key
+from benchmarks.presentation.numbers import plural
+from benchmarks.presentation.ranks import listed
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.history import histories, latest_runs
 from benchmarks.queries.leaderboard import read_guesses, standings, whole_runs
@@ -233,25 +236,46 @@ def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse
     changes = reads.version_changes(*versions, CHANGES_SHOWN)
     moved = moved_by(*versions, MOVED_SHOWN) if old < new and changes.changed and not changes.added else []
     launches = may_launch(request.user)
+    head = _parts({title: [getattr(each, name) for each in versions] for name, title in HEAD.items()})
+    changed = [
+        (after, _parts({task_key(key): [task.value_of(key) for task in (before, after)] for key in _COMPARED}))
+        for before, after in changes.changed
+    ]
     context = {
         "live_state": live_state(),
         "dataset": dataset,
+        "said": _said_of_changes(old, new, changes, [title for title, *_ in head]),
+        "said_of_tasks": _said_of_fields([title for _, parts in changed for title, *_ in parts]),
         "old": old,
         "new": new,
         "changes": changes,
         "versions": [each.number for each in reads.versions_of(dataset)],
-        "head": _parts({title: [getattr(each, name) for each in versions] for name, title in HEAD.items()}),
+        "head": head,
         "moved": moved_table(old, new).of(MovedRow(*pair, new, launches) for pair in moved),
         "is_open": bool(moved and runs_to_rescore(*versions, 1)),
         "most_moved": MOVED_SHOWN,
         "may_launch": launches,
-        "changed": [
-            (after, _parts({task_key(key): [task.value_of(key) for task in (before, after)] for key in _COMPARED}))
-            for before, after in changes.changed
-        ],
+        "changed": changed,
         "crumbs": dataset_trail(dataset, (f"Version {old} to {new}", None)),
     }
     return render(request, "frontend/datasets/changes.html", context)
+
+
+def _said_of_changes(old: int, new: int, changes: reads.VersionChanges, head: Sequence[str]) -> str:
+    """What version ``new`` does to ``old``, in one sentence; ``head`` are titles of what changed besides tasks."""
+    counts = (("adds", changes.n_added), ("removes", changes.n_removed), ("changes", changes.n_changed))
+    done = [f"{verb} {plural(count, 'task')}" for verb, count in counts if count]
+    if changes.reordered:
+        done.append("reorders the tasks")
+    if head:
+        done.append(f"edits the dataset's {listed([title.lower() for title in head])}")
+    return f"Version {new} {listed(done)}." if done else f"Versions {old} and {new} have the same content."
+
+
+def _said_of_fields(titles: Sequence[str]) -> str:
+    """Which fields changed in how many tasks, the most frequent first; of one title for each changed field."""
+    counts = Counter(titles).most_common()
+    return ", ".join(f"{title.lower()} of {plural(count, 'task')}" for title, count in counts)
 
 
 def _permissions(request: HttpRequest) -> dict[str, bool]:
@@ -281,4 +305,6 @@ def _as_text(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return "Yes" if value else "No"
+    if isinstance(value, list) and all(isinstance(each, str) and "\n" not in each for each in value):
+        return "\n".join(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
