@@ -62,8 +62,9 @@ class RunRow:
     """A run with its headline and its progress, as lists and the status of a run show it.
 
     ``percent`` of its results are done, at ``rate`` results per second of the ``elapsed`` time in which it was active;
-    at that rate it has ``left`` seconds left. ``cost`` is that of model and judge. The mean of a run that has not
-    completed is ``provisional``: lists show its progress instead.
+    at that rate it has ``left`` seconds left. A run that is ``silent`` has stored nothing for longer than its requests
+    take, and has no rate. ``cost`` is that of model and judge. The mean of a run that has not completed
+    is ``provisional``: lists show its progress instead.
     """
 
     run: Run
@@ -72,6 +73,7 @@ class RunRow:
     rate: float | None
     elapsed: float | None
     left: float | None
+    silent: str
     cost: str
     provisional: bool
 
@@ -122,9 +124,9 @@ def corrected_mean(run: Run, metric: str) -> Corrected | None:
 
 
 def run_row(run: Run) -> RunRow:
-    elapsed = run.duration_seconds
+    elapsed, silent = run.duration_seconds, sentences.silent(run)
     # Over all of its active time: a rate of the last seconds would jump with every batch.
-    rate = run.done / elapsed if elapsed and run.done else None
+    rate = run.done / elapsed if elapsed and run.done and not silent else None
     return RunRow(
         run=run,
         headline=metric_row(run.headline, run.numbers_of(run.headline)),
@@ -132,6 +134,7 @@ def run_row(run: Run) -> RunRow:
         rate=rate,
         elapsed=elapsed,
         left=(run.total - run.done) / rate if rate and run.status == RunStatus.RUNNING else None,
+        silent=silent,
         cost=text_of(cost(run)),
         provisional=run.status not in COMPLETED,
     )

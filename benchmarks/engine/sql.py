@@ -20,6 +20,7 @@ from django.db import close_old_connections, connection, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, QuerySet
 from django.db.models.expressions import RawSQL
+from django.utils import timezone
 
 from benchmarks.models import Result, ResultState, Run, Score, Task, Transcript
 
@@ -92,13 +93,16 @@ def upsert_rows(
     _execute(statement, fields, rows)
 
 
-def add_to_row(model: type[models.Model], key: int, **amounts: float | None) -> None:
-    """Add to the numbers of one row. An unknown amount, ``None``, makes a total unknown (NULL), not too low."""
-    columns = [_column(_field(model, name)) for name in amounts]
+def count_progress(run_id: int, **amounts: float | None) -> None:
+    """Add to the counters of a run, which progresses now. An unknown amount, ``None``, makes a total unknown (NULL),
+    not too low."""
+    columns = [_column(_field(Run, name)) for name in amounts]
     sums = ", ".join(f"{column} = {column} + %s" for column in columns)
-    statement = f"UPDATE {_table(model)} SET {sums} WHERE {_column(_field(model, 'pk'))} = %s"
+    moment = _field(Run, "progressed_at")
+    statement = f"UPDATE {_table(Run)} SET {sums}, {_column(moment)} = %s WHERE {_column(_field(Run, 'pk'))} = %s"
+    now = moment.get_db_prep_value(timezone.now(), connection)
     with connection.cursor() as cursor:
-        cursor.execute(statement, [*amounts.values(), key])
+        cursor.execute(statement, [*amounts.values(), now, run_id])
 
 
 def among(ids: Sequence[int]) -> RawSQL:

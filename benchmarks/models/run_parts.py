@@ -271,6 +271,7 @@ class RunProgress(models.Model):
     completed_at = models.DateTimeField(null=True, blank=True)
     active_seconds = models.FloatField(default=0.0, help_text="Time in preparation and running, up to active_since")
     active_since = models.DateTimeField(null=True, blank=True, help_text="Only while it is preparing or running")
+    progressed_at = models.DateTimeField(null=True, blank=True, help_text="When an answer or verdict was last stored")
 
     class Meta:
         abstract = True
@@ -286,6 +287,14 @@ class RunProgress(models.Model):
             return None
         since = self.active_since
         return self.active_seconds + ((timezone.now() - since).total_seconds() if since else 0.0)
+
+    @property
+    def silent_seconds(self) -> float | None:
+        """Time since it last stored an answer or verdict, or went on; ``None`` unless it is running."""
+        if self.status != RunStatus.RUNNING or self.active_since is None:
+            return None
+        since = max(self.active_since, self.progressed_at or self.active_since)
+        return (timezone.now() - since).total_seconds()
 
 
 class RunNumbers(models.Model):

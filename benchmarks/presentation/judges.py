@@ -81,16 +81,19 @@ def judge_verdict(
 def judged_by(judge_model: str, with_people: Interval | None, on_known: float | None) -> str:
     """Who gave a score and what is known of it: ``judged by openai/judge, not calibrated``.
 
-    ``with_people`` is the share of labeled answers with the verdict of people, which counts from ``ENOUGH`` of them on;
-    ``on_known`` is the share of right verdicts on answers with known truth. The lower one is said.
+    ``with_people`` is the share of labeled answers with the verdict of people, which calibrates a judge from ``ENOUGH``
+    of them on; ``on_known`` is the share of right verdicts on canvas questions, of which the truth is known.
     """
     judge = f"judged by {listed(judges_named(judge_model))}" if judge_model else "judged"
-    people = with_people.mean if with_people is not None and with_people.n >= ENOUGH else None
-    if with_people is not None and people is not None and (on_known is None or people <= on_known):
-        return f"{judge}, calibrated: agrees with people on {people:.0%} of {number(with_people.n)} answers"
+    found, calibrated = [], on_known is not None
+    if with_people is not None and with_people.mean is not None:
+        enough, agree = with_people.n >= ENOUGH, with_people.mean
+        share = percent(agree) if enough else number(round(agree * with_people.n))
+        found.append(f"agrees with people on {share} of {plural(with_people.n, 'answer')}")
+        calibrated = calibrated or enough
     if on_known is not None:
-        return f"{judge}, calibrated: right on {on_known:.0%} of known answers"
-    return f"{judge}, not calibrated"
+        found.append(f"right on {percent(on_known)} of canvas questions")
+    return f"{judge}, {'calibrated' if calibrated else 'not calibrated'}" + (f": {', '.join(found)}" if found else "")
 
 
 def _share(n: int, total: int, noun: str) -> str:

@@ -9,7 +9,18 @@ from typing import Protocol, TypedDict
 from benchmarks.codec import stored
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.presentation.labels import OUTCOME, SCORE_STATUS, sentence_case
-from benchmarks.presentation.numbers import MISSING, UNKNOWN, interval, money, n_of, number, percent, plural, score
+from benchmarks.presentation.numbers import (
+    MISSING,
+    UNKNOWN,
+    duration,
+    interval,
+    money,
+    n_of,
+    number,
+    percent,
+    plural,
+    score,
+)
 from benchmarks.statistics.spread import are_equal
 from benchmarks.summary import Canvases, Corrected, Expected, MetricNumbers, Summary
 
@@ -25,6 +36,9 @@ class JudgeTrial(TypedDict):
     calls: int
 
 
+SILENT_SECONDS = 30.0
+SILENT_LATENCIES = 3.0
+"""A run without an answer for so long, and for so many times the 95th percentile of its latency, is silent."""
 PLAINLY_CORRECT = 0.7
 """A judge that scores the correct answer of its trial lower than this is doubtful."""
 HEADLINE = (
@@ -263,6 +277,25 @@ def waiting(until: datetime | None, done: int, total: int) -> str:
     until = until.astimezone()  # Django has set the process to the configured time zone
     moment = f"{until:%H:%M}" if until.date() == now.date() else f"{until:%Y-%m-%d %H:%M}"
     return f"The endpoint asks to wait until {moment}. {n_of(done, total)} done."
+
+
+class Progressing(Protocol):
+    """What is read of a run."""
+
+    @property
+    def silent_seconds(self) -> float | None: ...
+    @property
+    def numbers(self) -> Summary: ...
+
+
+def silent(run: Progressing) -> str:
+    """``No answer for 3 min``; empty for a run that is not running, or within what its requests usually take."""
+    seconds, latency = run.silent_seconds, run.numbers.latency_ms
+    usual = max(SILENT_SECONDS, SILENT_LATENCIES * latency.p95 / 1000 if latency else 0.0)
+    if seconds is None or seconds < usual:
+        return ""
+    what = "verdict" if getattr(run, "is_judging", False) else "answer"
+    return f"No {what} for {duration(seconds)}"
 
 
 def tokens(tokens_in: int | None, tokens_out: int | None) -> str:

@@ -39,7 +39,8 @@ def live_state() -> LiveState:
     )
     latest = (Run.objects.aggregate(Max("pk")), DatasetVersion.objects.aggregate(Max("pk")))
     pushed = list(PushedRun.objects.filter(run=None).order_by("pk").values_list("pk", "received"))
-    return LiveState(bool(live or growing), _stamp(live, growing, latest, pushed))
+    minute = int(time.time()) // 60 if live else None  # lists tell for how long a run has been silent
+    return LiveState(bool(live or growing), _stamp(live, growing, latest, pushed, minute))
 
 
 def stamp_of_run(pk: int) -> str | None:

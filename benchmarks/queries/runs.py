@@ -71,7 +71,7 @@ _LIST_FIELDS = (
         "summary",
         "summarized_at",
     ),
-    *("texts_pruned_at", "created_at", "started_at", "completed_at", "active_seconds", "active_since"),
+    *("texts_pruned_at", "created_at", "started_at", "completed_at", "active_seconds", "active_since", "progressed_at"),
     *("dataset__slug", "dataset__name", "dataset__kind", "dataset_version__number", "dataset_version__task_count"),
     "added_canvases",
 )

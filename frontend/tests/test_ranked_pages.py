@@ -12,6 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from benchmarks.models import Dataset, Experiment, Run
+from benchmarks.presentation.numbers import percent
 from frontend.tests.calibrations import make_calibration
 from tests.support.factories import make_dataset
 from tests.support.labeled_runs import JUDGE, METRIC, label_answers, make_judged_run, make_review
@@ -132,11 +133,12 @@ def test_a_judged_score_names_its_judge_on_every_page(client: Client) -> None:
 def test_a_judge_whose_answers_people_have_labeled_is_calibrated(client: Client) -> None:
     run, truth = make_judged_run(200, lenient=0.2, model="a/x", summarized_at=timezone.now())
     label_answers(run, truth, make_review(run), n=39)
-    assert f"judged by {JUDGE}, not calibrated" in shown(client, "/leaderboard/"), "too few labels say nothing"
+    few = rf"judged by {JUDGE}, not calibrated: agrees with people on \d\d of 39 answers\)"
+    assert re.search(few, shown(client, "/leaderboard/")), "too few labels are counted, and calibrate nothing"
     label_answers(run, truth, make_review(run), n=80, author="eve")
     words = shown(client, "/leaderboard/")
     assert re.search(
-        rf"\(Correctness, judged by {JUDGE}, calibrated: agrees with people on \d\d% of 8\d answers\)", words
+        rf"\(Correctness, judged by {JUDGE}, calibrated: agrees with people on \d\d(\.\d)?% of 8\d answers\)", words
     )
 
 
@@ -144,8 +146,14 @@ def test_a_judge_that_was_measured_on_known_answers_is_calibrated(client: Client
     run(make_dataset(23), "a/x", 9, metrics=[METRIC], judge_model=JUDGE)
     found = make_calibration(judge_model=JUDGE, metrics=[METRIC]).numbers.agreement
     assert found is not None
-    right = f"calibrated: right on {found.accuracy.mean:.0%} of known answers)"
-    assert f"judged by {JUDGE}, {right}" in shown(client, "/leaderboard/")
+    right = f"right on {percent(found.accuracy.mean)} of canvas questions)"
+    assert f"judged by {JUDGE}, calibrated: {right}" in shown(client, "/leaderboard/")
+    judged, truth = make_judged_run(8, lenient=0.2, model="a/y", summarized_at=timezone.now())
+    label_answers(judged, truth, make_review(judged), n=8)
+    both = rf"judged by {JUDGE}, calibrated: agrees with people on \d of 8 answers, {re.escape(right)}"
+    assert re.search(both, shown(client, f"/leaderboard/?dataset={judged.dataset.slug}")), (
+        "the one does not hide the other"
+    )
 
 
 def ranks_on(client: Client, path: str) -> dict[int, str]:

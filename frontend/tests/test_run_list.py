@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
 from django.utils import timezone
@@ -64,6 +66,26 @@ def test_a_row_says_what_was_found_or_what_went_wrong(client: Client) -> None:
     assert "So far 0.500 after 2 of 8" in html
     assert '<span class="down">▼ 4.1 points</span>' in html
     assert words(client, "/runs/scheduled/").partition("<tbody>")[2].count("<tr>") == 1
+
+
+def test_a_run_that_stands_still_says_for_how_long_and_gives_no_time_left(client: Client) -> None:
+    run = make_scored_run(make_dataset(2), (1.0, 0.0), status=RunStatus.RUNNING, completed_at=None)
+    began, now = timezone.now() - timedelta(minutes=9), timezone.now()
+    rows = Run.objects.filter(pk=run.pk)
+    rows.update(total=8, started_at=began, active_since=began, progressed_at=now - timedelta(minutes=3))
+    for path in ("/", "/runs/", f"/runs/{run.pk}/"):
+        html = words(client, path)
+        assert "No answer for 3 min" in html, path
+        assert " left<" not in html, path
+    rows.update(progressed_at=now)
+    assert "No answer for" not in words(client, f"/runs/{run.pk}/")
+    assert "left</span>" in words(client, f"/runs/{run.pk}/")
+    # Models that think for long are not silent while they do.
+    summary = Run.objects.get(pk=run.pk).summary | {
+        "latency_ms": dict.fromkeys(("n", "mean", "p50", "p95", "max"), 120_000.0)
+    }
+    rows.update(progressed_at=now - timedelta(minutes=3), summary=summary)
+    assert "No answer for" not in words(client, f"/runs/{run.pk}/")
 
 
 def test_filters_are_chips_that_can_be_removed(client: Client) -> None:

@@ -25,7 +25,7 @@ from benchmarks.engine.execution.reply_cache import store_responses
 from benchmarks.engine.execution.scoring import FAILED, MAX_ERROR, InternalError, ending_of
 from benchmarks.engine.execution.step_store import write_steps
 from benchmarks.engine.execution.work_items import Answer, Judged, Question, Scored, ToJudge
-from benchmarks.engine.sql import add_to_row, among, lock, update_rows, upsert_rows
+from benchmarks.engine.sql import among, count_progress, lock, update_rows, upsert_rows
 from benchmarks.metrics.base import JudgeUsage, Metric, Score, ScoreStatus
 from benchmarks.models import Experiment, Lease, Outcome, Result, ResultState, Run, StoredStep, Transcript
 from benchmarks.models import Score as StoredScore
@@ -170,8 +170,7 @@ class ResultStore:
             _update_results([row for row in rows if "state" not in row])
             usages = [usage for judged in batch for usage in judged.usages]
             cost = self._cost_of_judging(batch)
-            add_to_row(
-                Run,
+            count_progress(
                 self.run_id,
                 done=len(ended),
                 errors=sum(row["state"] == ResultState.ERROR for row in ended),
@@ -266,8 +265,7 @@ class ResultStore:
         released = sum(s.answer.question.reserved_usd - (s.judge_reserve_usd if s.to_judge else 0.0) for s in batch)
         cost, user_cost = _sum(map(self._cost_of, paid)), _sum(map(self._cost_of_user, paid))
         users = [answer.user_spent for answer in paid if answer.user_spent]
-        add_to_row(
-            Run,
+        count_progress(
             self.run_id,
             done=len(ended),
             errors=ended.count(ResultState.ERROR),

@@ -51,6 +51,8 @@ def test_a_judged_metric_scores_and_counts_its_own_cost(endpoint: Endpoint) -> N
     assert run.summary["metrics"]["correctness"]["mean"] == pytest.approx(0.9)
     assert (run.judge_tokens_in or 0) > 0
     assert (run.judge_cost_usd or 0) > 0
+    moments = [run.started_at, run.progressed_at, run.completed_at]
+    assert moments == sorted(filter(None, moments))
     score = Result.objects.filter(run=run).earliest("position").scores.get(metric="correctness")
     assert score.reason == "because"
     assert "What is 1 + 1?" in score.judge["prompt"]

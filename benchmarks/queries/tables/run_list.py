@@ -24,6 +24,7 @@ from benchmarks.presentation.cells import (
     tag,
 )
 from benchmarks.presentation.numbers import MISSING, number, plural, points, score
+from benchmarks.presentation.sentences import silent
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.run_list import Listed, ListedExperiment, ListedRun
 from benchmarks.queries.tables.runs import cost, extent, headline, left_out, marks, origin
@@ -116,7 +117,7 @@ def _finding(row: Listed) -> Cell:
         mean, what = headline(run)
         return [*drop, mean, _beneath(what)]
     if run.is_live or run.status == RunStatus.PAUSED:
-        return [_sentence(run.error_message), _so_far(run)]
+        return [_sentence(run.error_message), _sentence(silent(run)), _so_far(run)]
     kept = f"{plural(_kept(run), 'answer')} kept." if run.total else ""
     return " ".join(filter(None, [_sentence(run.error_message), kept])) or MISSING
 
