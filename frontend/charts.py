@@ -15,10 +15,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from benchmarks.presentation.labels import sentence_case
+from benchmarks.presentation.texts import cut
 from benchmarks.summary import Expected
 from frontend import tradeoffs
 from frontend.chart_parts import FIGURES, INTERVAL_COLUMNS, Chart, Measure, Row, figures, sentence, tooltip
-from frontend.label_places import label_places
+from frontend.label_places import PHONE_WIDTH, label_places
 from frontend.large_ruler import MOST_MARKS, LargeRuler, Scored
 from frontend.plots import Axis, Plot, line, percent, round_axis, round_step
 
@@ -156,6 +157,8 @@ def ranking(contenders: Sequence[Contender], measure: Measure) -> Chart | None:
     return by_level("ranking", f"{measure.title} by model", "Model", levels, measure)
 
 
+_MOST_ON_PHONES = 20
+"""Characters of a name in a plot there."""
 _MARGIN = 1.15
 """By which the axis of costs or latencies reaches beyond the marks."""
 
@@ -176,8 +179,11 @@ def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) 
         point |= {"frontier": _FRONTIER[index not in best], "at": point["x"] or free or 0.0}
     y = _levels(points)
     spots = [(x.share(point["at"]), y.share(point["mean"])) for point in points]
-    for point, place in zip(points, label_places([p["words"] for p in points], spots, best), strict=True):
-        point["place"] = place
+    spans = [(y.share(point["low"]), y.share(point["high"])) for point in points]
+    places = label_places([point["words"] for point in points], spots, best, spans)
+    narrow = label_places([point["short"] for point in points], spots, best, spans, PHONE_WIDTH)
+    for point, place, on_phones in zip(points, places, narrow, strict=True):
+        point |= {"place": place, "narrow": on_phones}
     unknown = [row.label for row in contenders if _expense(row, by) is None]
     title, note = f"{measure.title} versus {words}", _note(by, points, unknown)
     return Chart(
@@ -196,6 +202,7 @@ def _points(by: str, contenders: Sequence[Contender], measure: Measure) -> list[
         {
             "label": row.label,
             "words": f"{row.label} {measure.words(row.score.mean or 0.0)}",
+            "short": cut(row.label.rpartition("/")[2], _MOST_ON_PHONES),
             "model": row.model or row.label,
             "x": expense,
             **figures(row.score),

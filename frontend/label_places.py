@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 WIDTH, HEIGHT = 380.0, 224.0
 """The plot in pixels, as one of three in a row. Elsewhere it has this height and is nearly always wider."""
+PHONE_WIDTH = 290.0
+"""That of a plot on a phone, which has names of its own."""
 CHARACTER, LINE = 6.6, 14.0
 LONGEST = 240.0
 """Pixels after which a name is cut off."""
@@ -60,16 +62,25 @@ class _Box(NamedTuple):
 
 
 def label_places(
-    labels: Sequence[str], points: Sequence[tuple[float, float]], steps: Sequence[int] = ()
+    labels: Sequence[str],
+    points: Sequence[tuple[float, float]],
+    steps: Sequence[int] = (),
+    spans: Sequence[tuple[float, float]] = (),
+    width: float = WIDTH,
 ) -> list[str | None]:
     """A key of ``PLACES`` for each label, ``None`` if it would cover something at every place.
 
     ``points`` are (x, y) from 0 to 1, from the lower left corner. A line with steps through the points numbered in
-    ``steps``, from left to right, is avoided if possible. Those points' labels are placed first.
+    ``steps``, from left to right, is avoided if possible, and so are the vertical ``spans`` through the points, each
+    from a low to a high y. The labels of the points on the line are placed first.
     """
-    spots = [(x * WIDTH, (1 - y) * HEIGHT) for x, y in points]
+    spots = [(x * width, (1 - y) * HEIGHT) for x, y in points]
     dots = [_Box(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for x, y in spots]
     line = [part for here, there in pairwise(steps) for part in _step(spots[here], spots[there])]
+    line += [
+        _Box(x - 1, (1 - high) * HEIGHT, x + 1, (1 - low) * HEIGHT)
+        for (x, _), (low, high) in zip(spots, spans, strict=False)
+    ]
     chosen: list[str | None] = [None] * len(labels)
     taken: list[_Box] = []
     # Greedy: a label is placed once and never moved, the best points first, so that those keep their names.
@@ -78,7 +89,7 @@ def label_places(
         boxes, costs = dict[str, _Box](), dict[str, float]()
         for name, place in PLACES.items():
             boxes[name] = _box(labels[index], spots[index], place)
-            costs[name] = _cost(boxes[name], occupied, line) + _distance(place)
+            costs[name] = _cost(boxes[name], occupied, line, width) + _distance(place)
             if not costs[name]:
                 break  # nothing is nearer and free
         best = min(costs, key=lambda name: costs[name])
@@ -114,7 +125,7 @@ def _distance(place: Place) -> float:
     return abs(place.dy) / FAR[0] if abs(place.dy) in FAR else 0.0
 
 
-def _cost(box: _Box, occupied: Sequence[_Box], line: Sequence[_Box]) -> float:
-    outside = box.left < 0 or box.right > WIDTH or box.top < 0 or box.bottom > HEIGHT
+def _cost(box: _Box, occupied: Sequence[_Box], line: Sequence[_Box], width: float) -> float:
+    outside = box.left < 0 or box.right > width or box.top < 0 or box.bottom > HEIGHT
     covered = sum(box.overlaps(other) for other in occupied)
     return _BLOCKED * (covered + outside) + sum(box.overlaps(part) for part in line)

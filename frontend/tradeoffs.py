@@ -18,8 +18,8 @@ _ANCHOR = {"left": "start", "right": "end"}
 
 
 def drawn(points: Sequence[Row], best: Sequence[int], x: Axis, y: Axis, sentence: str) -> SafeString:
-    """The plot of ``points``, which have ``at``, ``mean``, ``low``, ``high``, ``words`` and ``place``; ``best`` are
-    those on the frontier, the cheapest first."""
+    """The plot of ``points``, which have ``at``, ``mean``, ``low``, ``high``, ``words`` and ``place``, and ``short``
+    and ``narrow`` in their place on phones; ``best`` are those on the frontier, the cheapest first."""
     plot = Plot(x, y)
     parts = (*_joined(points, plot), *_frontier(points, best, plot), *_dots(points, best, plot))
     return plot.drawn(parts, sentence, height=int(HEIGHT), look="plot names")
@@ -51,23 +51,24 @@ def _dots(points: Sequence[Row], best: Sequence[int], plot: Plot) -> Iterator[Sa
         yield plot.dot(*_spot(point), point["words"], kind)
     for point in points:
         if point["place"]:
-            yield _name(point, plot)
+            yield _name(point, plot, "name", point["place"], cut(visible(point["words"]), _MOST_CHARACTERS))
+        if point["narrow"]:
+            yield _name(point, plot, "name narrow", point["narrow"], visible(point["short"]))
 
 
-def _name(point: Row, plot: Plot) -> SafeString:
+def _name(point: Row, plot: Plot, look: str, key: str, words: str) -> SafeString:
     """The name at its place, with a line to its dot if it stands far from it."""
-    place, at = PLACES[point["place"]], plot.spot(*_spot(point))
+    place, at = PLACES[key], plot.spot(*_spot(point))
     leader = format_html_join(
         "",
-        '<svg x="{}" y="{}" overflow="visible"><path class="leader" d="M0 0L{} {}"/></svg>',
-        [(*at, place.dx, place.dy)] if abs(place.dy) in FAR else [],
+        '<svg x="{}" y="{}" overflow="visible"><path class="{}" d="M0 0L{} {}"/></svg>',
+        [(*at, look.replace("name", "leader"), place.dx, place.dy)] if abs(place.dy) in FAR else [],
     )
     return format_html(
-        '{}<text class="name" x="{}" y="{}" dx="{}" dy="{}" text-anchor="{}">{}</text>',
-        leader,
-        *at,
+        '{}<text class="{}" x="{}" y="{}" dx="{}" dy="{}" text-anchor="{}">{}</text>',
+        *(leader, look, *at),
         place.dx,
         place.dy + 4,
         _ANCHOR[place.align],
-        cut(visible(point["words"]), _MOST_CHARACTERS),
+        words,
     )

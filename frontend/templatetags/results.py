@@ -14,6 +14,7 @@ from benchmarks.models import Result, Run, Score
 from benchmarks.presentation import labels, numbers, texts
 from benchmarks.queries.task_grid import TaskCell
 from frontend.templatetags.show import badge
+from frontend.view_models import MetricRow
 
 register = template.Library()
 
@@ -25,7 +26,8 @@ _BOX = '<input type="checkbox" name="result" value="{}" form="copy-results" aria
 _ROW = (
     '<tr><th scope="row">{box}<a href="{link}"{previewed}>{name}</a> <small class="soft">{about}</small></th>'
     '<td>{outcome}</td>{scores}<td class="cut" dir="auto" data-label="Expected">{expected}</td>'
-    '<td class="cut" dir="auto" data-label="Answer">{answer}</td><td class="cut soft" dir="auto">{reason}</td>'
+    '<td class="cut" dir="auto" data-label="Answer">{answer}</td>'
+    '<td class="cut soft" dir="auto" data-label="Reason">{reason}</td>'
     '<td class="num wide-only">{time}</td></tr>'
 )
 
@@ -38,13 +40,14 @@ def _result_address() -> str:
 
 
 @register.simple_tag
-def answer_cells(cells: Sequence[TaskCell]) -> SafeString:
+def answer_cells(cells: Sequence[TaskCell], columns: Sequence[tuple[Run, str]]) -> SafeString:
     """What each run answered to a task: the outcome, how the answer begins, and a score between 0 and 1."""
     html, of_result = [], _result_address()
-    for cell in cells:
+    for cell, (_, name) in zip(cells, columns, strict=True):
         result, score = cell
+        label = f' data-label="{_text(name)}"'
         if result is None:
-            html.append('<td class="run">–</td>')
+            html.append(f'<td class="run"{label}>–</td>')
             continue
         # A page has 600 of them, and ``format_html`` takes three times as long: only the answer needs escaping.
         kind = " not-right" if result.outcome and not cell.is_right else ""
@@ -52,7 +55,7 @@ def answer_cells(cells: Sequence[TaskCell]) -> SafeString:
         written = "" if score in (None, 0, 1) else f' <span class="soft">{numbers.score(score)}</span>'
         link = of_result.format(result.run_id, result.pk)
         html.append(
-            f'<td class="run{kind}"><a class="answer-mark plain-link" href="{link}">'
+            f'<td class="run{kind}"{label}><a class="answer-mark plain-link" href="{link}">'
             f'{badge(result.outcome, result.state)} <span class="cut" dir="auto">{answer}</span>{written}</a></td>'
         )
     return mark_safe("".join(html))
@@ -68,16 +71,19 @@ def agreement(cells: Sequence[TaskCell]) -> SafeString:
 def result_rows(
     run: Run,
     rows: Sequence[tuple[Result, Sequence[Score | None]]],
+    metrics: Sequence[MetricRow],
+    *,
     kept: str = "",
     preview: bool | str = False,
     may_copy: bool | str = False,
 ) -> SafeString:
-    """A row for each result of a run, with its score on each metric.
+    """A row for each result of a run, with its score on each of the ``metrics``.
 
     ``kept`` is the query of the links. With ``preview``, a row that has the focus shows its result beside the table;
     with ``may_copy`` as well, it can be selected.
     """
     html, of_result, query = [], _result_address(), escape(kept)
+    labels_of_scores = [_text(metric.title) for metric in metrics]
     pruned = run.texts_pruned and f'<span class="soft">{escape(run.texts_pruned)}</span>'
     for place, (result, scores) in enumerate(rows):
         name, link = _text(result.task.task_id), of_result.format(run.pk, result.pk) + query
@@ -89,7 +95,7 @@ def result_rows(
                 name=name,
                 about=escape(_about(result)),
                 outcome=badge(result.outcome, result.state),
-                scores="".join(map(_score, scores)),
+                scores="".join(map(_score, scores, labels_of_scores)),
                 expected=_text(result.expected_preview or "–"),
                 answer=pruned or _text(result.actual_preview or "–"),
                 reason=_text(_reason(result)),
@@ -118,8 +124,8 @@ def _reason(result: Result) -> str:
     return f"{failure}: {error}" if failure and error else failure + error
 
 
-def _score(score: Score | None) -> str:
+def _score(score: Score | None, label: str) -> str:
     if score is not None and score.status == "scored":
-        return f'<td class="num">{numbers.score(score.value)}</td>'
+        return f'<td class="num" data-label="{label}">{numbers.score(score.value)}</td>'
     status = labels.words(score.status) if score else "–"
-    return f'<td class="num"><span class="soft small">{escape(status)}</span></td>'
+    return f'<td class="num" data-label="{label}"><span class="soft small">{escape(status)}</span></td>'

@@ -348,6 +348,12 @@ def _option(option: Any) -> tuple[Any, str]:
 
 
 @register.filter
+def beside(heads: Sequence[Any], cells: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Each cell of a row after its head, which names it where the row is a card."""
+    return list(zip(heads, cells, strict=True))
+
+
+@register.filter
 def titled(values: Iterable[str]) -> list[tuple[str, str]]:
     """Identifiers as (value, label) pairs for a select."""
     return [(value, labels.sentence_case(value)) for value in values]

@@ -362,6 +362,12 @@ def test_a_line_is_avoided_where_there_is_room_elsewhere() -> None:
     assert None not in places
 
 
+def test_a_name_does_not_cross_the_interval_of_another_point() -> None:
+    points, spans = [(0.2, 0.5), (0.26, 0.2)], [(0.45, 0.55), (0.1, 0.9)]
+    assert label_places(["a/model", "b"], points)[0] == "right, above"
+    assert label_places(["a/model", "b"], points, spans=spans)[0] == "left, above"
+
+
 def test_in_a_crowd_every_name_has_a_place_until_the_plot_is_full() -> None:
     crowd = [(0.5 + index / 100, 0.8) for index in range(15)]
     assert None not in label_places(["a/model of some length"] * 15, crowd)

@@ -779,7 +779,9 @@ def test_ranks_on_the_leaderboard_are_those_that_paired_tests_allow(client: Clie
     for model, correct in (("v/good", 39), ("v/better", 40), ("v/poor", 5)):
         make_scored_run(dataset, [1.0] * correct + [0.0] * (40 - correct), model=model, summarized_at=timezone.now())
     html = page(client, f"/leaderboard/?dataset={dataset.slug}")
-    rows = re.findall(r'<td class="num nowrap">([^<]+)</td>\s*<th scope="row">\s*<a href="/models/([^"]+)/"', html)
+    rows = re.findall(
+        r'<td class="num nowrap" data-label="Rank">([^<]+)</td>\s*<th scope="row">\s*<a href="/models/([^"]+)/"', html
+    )
     assert rows == [("1–2", "v/better"), ("1–2", "v/good"), ("3", "v/poor")]
     assert "Models that share a letter are not significantly different" in html
 

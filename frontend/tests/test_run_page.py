@@ -41,3 +41,11 @@ def test_a_result_leads_to_the_form_of_its_task(client: Client) -> None:
     result = run.results.order_by("pk")[0]
     html = page(client, f"/runs/{run.pk}/results/{result.pk}/")
     assert f'href="/datasets/{run.dataset.slug}/tasks/{result.task_id}/edit/"' in html
+
+
+def test_a_card_of_a_phone_names_each_score(client: Client) -> None:
+    run = make_scored_run()
+    assert '<td class="num" data-label="Exact match">' in page(client, f"/runs/{run.pk}/")
+    tasks = page(client, f"/compare/tasks/?runs={run.pk},{make_scored_run(run.dataset).pk}")
+    assert 'class="run" data-label="' in tasks
+    assert 'data-label="Expected"' in tasks
