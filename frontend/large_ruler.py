@@ -1,4 +1,5 @@
-"""The large ruler: a row a model, a mark a variant, brackets for what is not significantly different.
+"""The large ruler: a row a model, a mark a variant, and what is not significantly different: brackets join it, or it
+shares a letter where models have several marks, because a bracket past the marks of others would be misread.
 
 Places along the axis are shares of the plot, so it fills whatever width it has while its texts keep their size.
 """
@@ -28,6 +29,8 @@ MOST_MARKS = 40
 _TOP, _HEAD, _STEP, _BELOW = 18, 18, 16, 14
 """Pixels above the first model, above the marks of each (where phones have its name), for a mark, for a baseline."""
 _NAME = 24
+_WORDS = 0.25
+"""Share of the axis that the words of a baseline take."""
 _MOST_BRACKETS = 4
 
 
@@ -69,6 +72,20 @@ class LargeRuler:
         return list(zip(SHAPES, variants, strict=False)) if 1 < len(variants) <= len(SHAPES) else []
 
     @property
+    def has_letters(self) -> bool:
+        """Whether marks have the letters of their groups, instead of brackets."""
+        return len({each.model for each in self.scored}) < len(self.scored)
+
+    @property
+    def key(self) -> str:
+        """What joins marks that are not significantly different; empty if no two are alike in that."""
+        shown = self.scored[:MOST_MARKS]
+        letters = [letter for each in shown for letter in each.group.split()]
+        if len(letters) == len(set(letters)):
+            return ""
+        return f"{'Same letter' if self.has_letters else 'Bracket'}: not significantly different."
+
+    @property
     def drawn(self) -> SafeString:
         shown = self.scored[:MOST_MARKS]
         if not shown:
@@ -78,7 +95,8 @@ class LargeRuler:
         end = bottom + _BELOW * len(self.baselines) + 20
         means = "1 mean with 95% interval" if len(shown) == 1 else f"{len(shown)} means with 95% intervals"
         label = self.label or f"{means}. The table below has the numbers."
-        return svg("ruler large", end, label, (_names(shown, places), *parts, _brackets(shown, places)))
+        joined = SafeString("") if self.has_letters else _brackets(shown, places)
+        return svg("ruler large", end, label, (_names(shown, places), *parts, joined))
 
     def _axis(self, bottom: int) -> Iterator[SafeString]:
         end = bottom + _BELOW * len(self.baselines)
@@ -95,7 +113,8 @@ class LargeRuler:
             at, y = self.axis.at(mark.mean), bottom + _BELOW * place
             yield format_html('<line class="other" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>', at, y + 2, end)
             words = f"{visible(mark.name)} {score(mark.mean)}"
-            side = ("end", -5) if mark.mean > 0.7 else ("start", 5)
+            is_crossed = self.guess is not None and 0 <= self.guess - mark.mean < _WORDS <= mark.mean
+            side = ("end", -5) if mark.mean > 0.7 or is_crossed else ("start", 5)
             yield format_html(
                 '<text x="{}" y="{}" dx="{}" text-anchor="{}">{}</text>', at, y + 11, side[1], side[0], words
             )
@@ -118,7 +137,8 @@ class LargeRuler:
             shapes[place],
         )
         variant = cut(visible(each.variant), _NAME) if len(self.variants) > len(SHAPES) else ""
-        words = " ".join(filter(None, (self.words(each.mean), variant, each.more)))
+        letters = each.group if self.has_letters and self.key else ""
+        words = " ".join(filter(None, (self.words(each.mean), variant, each.more, letters)))
         yield format_html('<text class="value" x="{}" y="{}" dx="8">{}</text>', self.axis.at(each.high), y + 4, words)
 
 

@@ -300,21 +300,29 @@ def matrix_charts(context: Mapping[str, Any]) -> list[Chart | None]:
 
 
 def versus(a: Run, b: Run) -> list[tuple[str, str, str, str]]:
-    """What two runs cost and took: the measure, the number of each run, and how many times as much the second is."""
+    """What two runs cost and took: the measure, the number of each run, and how the second differs."""
     rows = [board_row(Row(run.model, run.variant, "", [cell_of(run, "")])) for run in (a, b)]
     measures = (
         ("$ per 1,000 answers", [row.cost for row in rows], money),
         ("Median latency", [row.latency_ms for row in rows], milliseconds),
         ("Tokens out per answer", [row.tokens_out for row in rows], number),
     )
-    return [(name, write(first), write(second), _times(first, second)) for name, (first, second), write in measures]
+    return [(name, write(first), write(second), _change(first, second)) for name, (first, second), write in measures]
 
 
-def _times(first: float | None, second: float | None) -> str:
+_MOST_PERCENT = 3
+"""Times as much up to which a change is written in percent, because ``+1,150%`` is harder to read than ``12 times``."""
+
+
+def _change(first: float | None, second: float | None) -> str:
+    """``−88%``, ``+40%``, ``equal``, or ``12 times``."""
     if not first or second is None:
         return ""
-    times = f"{second / first:.2g}"
-    return "about equal" if times == "1" else f"{times} times"
+    ratio = second / first
+    if ratio >= _MOST_PERCENT:
+        return f"{number(round(ratio, 1 if ratio < 10 else None))} times"
+    change = round(100 * (ratio - 1))
+    return f"{change:+}%".replace("-", "−") if change else "equal"
 
 
 def _level(row: Row, metric: str) -> Expected:

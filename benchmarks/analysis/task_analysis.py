@@ -136,7 +136,7 @@ class TaskAnalysis:
                 sentences.append(f"These tasks cannot tell {pair} apart.")
             else:
                 detected = f"{points(each.difference)} points or more"
-                sentences.append(f"To tell {pair} apart takes a difference of {detected}.")
+                sentences.append(f"Between {pair}, these tasks can show differences of {detected}.")
         return sentences
 
     @property

@@ -43,7 +43,7 @@ def test_the_variants_of_a_model_stand_together_and_have_signs_of_their_own() ->
 
 
 def test_variants_without_a_sign_are_named_beside_their_numbers() -> None:
-    ruler = LargeRuler([mark("x", 0.1 * place, variant=f"v{place}") for place in range(1, 8)])
+    ruler = LargeRuler([mark("x", 0.1 * place, f"{place}", f"v{place}") for place in range(1, 8)])
     assert ruler.legend == []
     assert ">0.100 v1</text>" in ruler.drawn
 
@@ -54,11 +54,26 @@ def test_brackets_join_the_marks_of_a_group_and_stand_side_by_side_where_they_ov
     assert re.findall(r'd="M\d+ \d+H(\d+)', html) == ["54", "66"]
 
 
+def test_marks_of_several_variants_have_letters_because_brackets_would_pass_other_rows() -> None:
+    several = [mark("x", 0.9, "A", "a"), mark("y", 0.8, "A", "a"), mark("x", 0.1, "B", "b")]
+    ruler = LargeRuler(several)
+    assert ruler.key == "Same letter: not significantly different."
+    assert ">0.900 A</text>" in ruler.drawn
+    assert 'class="bracket"' not in ruler.drawn
+
+
+def test_the_key_speaks_of_brackets_only_where_one_is_drawn() -> None:
+    assert LargeRuler([mark("x", 0.9, "A"), mark("y", 0.8, "A")]).key == "Bracket: not significantly different."
+    assert LargeRuler([mark("x", 0.9, "A"), mark("y", 0.2, "B")]).key == ""
+
+
 def test_guessing_is_a_line_and_baselines_are_on_the_axis_only() -> None:
     html = drawn(mark("x", 0.5), baselines=[Mark("majority", 0.3)], guess=0.2)
     assert '<line class="guess" x1="20.00%"' in html
     assert ">majority 0.300</text>" in html
     assert html.count('class="knob"') == 1
+    beside = drawn(mark("x", 0.5), baselines=[Mark("random", 0.3)], guess=0.4)
+    assert 'text-anchor="end">random 0.300</text>' in beside, "the line of guessing would cross it"
 
 
 def test_names_are_escaped_and_long_ones_cut() -> None:

@@ -710,6 +710,14 @@ def test_runs_that_share_no_task_are_compared_without_numbers(client: Client) ->
     assert "cannot be compared: no task has a score in both runs." in html
 
 
+def test_runs_without_a_common_metric_are_offered_by_benchmark(client: Client) -> None:
+    dataset = make_dataset(4)
+    ids = [make_scored_run(dataset, [1.0] * 4, model=f"a/{name}").pk for name in "xy"]
+    other = make_scored_run(make_dataset(4, slug="other"), [1.0] * 4, metrics=["length"]).pk
+    html = page(client, f"/compare/?runs={ids[0]},{ids[1]},{other}")
+    assert f'href="/compare/?runs={ids[0]}%2C{ids[1]}"' in html
+
+
 def test_two_runs_are_compared_on_their_shared_tasks(client: Client) -> None:
     dataset = make_dataset(40)
     good = make_scored_run(dataset, [1.0] * 40, model="a/good")
@@ -736,7 +744,7 @@ def test_only_a_significant_difference_of_two_runs_is_bold(client: Client, right
         for model, count in (("baseline/random", 10), ("baseline/majority", right))
     ]
     html = " ".join(page(client, f"/compare/?runs={ids[0]},{ids[1]}").split())
-    assert "Bold differences: significant." in html
+    assert "Bold: significant, adjusted for several comparisons" in html
     assert ('class="is-clear">+75.0<' in html) == is_bold
     assert ("is-clear" in html) == is_bold
     assert not re.search(r"<b>[+−][\d.]+</b>", html)
@@ -752,7 +760,7 @@ def test_several_runs_are_compared_as_a_matrix_with_the_oldest_or_the_marked_as_
     ]
     ids = ",".join(str(run.pk) for run in reversed(runs))
     html = " ".join(page(client, f"/compare/?runs={ids}").split())
-    assert f"Each run is compared with run {runs[0].pk} on shared tasks" in html
+    assert f'with a/40 (<a href="/runs/{runs[0].pk}/">run {runs[0].pk}</a>) on shared tasks' in html
     assert "<strong>40 leads.</strong> 20 is 50.0 points behind" in html
     assert '−55.0 <span class="interval">' in html
     assert "The difference between 20 and 18 is not significant." in html
@@ -760,7 +768,7 @@ def test_several_runs_are_compared_as_a_matrix_with_the_oldest_or_the_marked_as_
     assert "20 tasks" in tasks
     Run.objects.filter(pk=runs[1].pk).update(baseline=True)
     again = " ".join(page(client, f"/compare/?runs={ids}").split())
-    assert f"Each run is compared with run {runs[1].pk} on shared tasks" in again
+    assert f'with a/20 (<a href="/runs/{runs[1].pk}/">run {runs[1].pk}</a>) on shared tasks' in again
     assert page(client, "/runs/").count('form="selected"') == 3
 
 

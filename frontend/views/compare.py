@@ -77,7 +77,7 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
         "may_compare_answers": may_launch(request.user) and not any(run.representation for run in chosen),
     }
     if len(chosen) < 2 or not metric:
-        return context
+        return context | {"on_one": _on_one_benchmark(chosen)}
     margin = params.margin(request.GET)
     pairs = compared_runs(chosen, with_first=True, margin=margin)
     against = [pair for pair in pairs if pair.metric == metric]
@@ -109,6 +109,18 @@ def _offered(chosen: Sequence[Run]) -> list[tuple[Run, str]]:
     ]
 
 
+def _on_one_benchmark(chosen: Sequence[Run]) -> list[tuple[str, str, int]]:
+    """The benchmarks on which several of the runs are, each with the address that compares those, and their number."""
+    members: dict[int, list[Run]] = {}
+    for run in chosen:
+        members.setdefault(run.dataset_id, []).append(run)
+    if len(members) < 2:
+        return []
+    address = reverse("frontend:compare")
+    several = (runs for runs in members.values() if len(runs) > 1)
+    return [(runs[0].dataset.title, f"{address}?{_query(runs)}", len(runs)) for runs in several]
+
+
 def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:
     """What the page shows of two runs only."""
     names = labels([a, b])
@@ -137,10 +149,11 @@ def _charts(context: dict[str, Any]) -> list[Chart | None]:
 
 
 def _title(chosen: Sequence[Run]) -> str:
-    """``a and b on basic-coding``, or the number of runs where more are compared or no dataset is common."""
-    if len({run.dataset_id for run in chosen}) == 1 and len(chosen) == 2:
-        return f"{chosen[0].model_label} and {chosen[1].model_label} on {chosen[0].dataset.title}"
-    return f"Compare {len(chosen)} runs" if len(chosen) > 1 else "Compare runs"
+    """``a and b on basic-coding``, or the number of runs where more are compared, with the dataset if it is common."""
+    on = f" on {chosen[0].dataset.title}" if len({run.dataset_id for run in chosen}) == 1 else ""
+    if on and len(chosen) == 2:
+        return f"{chosen[0].model_label} and {chosen[1].model_label}{on}"
+    return f"Compare {len(chosen)} runs{on}" if len(chosen) > 1 else "Compare runs"
 
 
 def _chosen(request: HttpRequest) -> list[Run]:
