@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from benchmarks.analysis.comparisons import FACETS
@@ -156,14 +157,35 @@ def run_finding(run: Run) -> str:
     return f"{score(headline.mean)}{bounds}"
 
 
-def spent(run: Run) -> str:
-    """What a run with a budget has cost, and what the rest costs at that rate: ``Spent $0.004 of $0.006. …``"""
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run with a budget has cost, and what the rest costs at that rate, in words: ``Spent $0.004 of $0.006. …``
+
+    ``proposed`` is a budget, in US dollars, that leaves twice of what the rest needs; empty if that is unknown.
+    """
+
+    said: str
+    proposed: str = ""
+
+
+def spent(run: Run) -> Spent:
     known = [each for each in (run.cost_usd, run.judge_cost_usd) if each is not None]
     said = f"Spent {money(sum(known))} of {money(run.budget_usd)}."
-    if not known or not run.done or run.done >= run.total:
-        return said
+    if not sum(known) or not run.done or run.done >= run.total:
+        return Spent(said)
     left = run.total - run.done
-    return f"{said} The rest, {plural(left, 'result')}, needs about {money(sum(known) * left / run.done)} more."
+    rest = sum(known) * left / run.done
+    said = f"{said} The rest, {plural(left, 'result')}, needs about {money(rest)} more."
+    # The budget reserves the most that each request in flight can cost, which is more than what it costs.
+    proposed = max(sum(known) + 2 * rest, 1.25 * (run.budget_usd or 0.0))
+    return Spent(said, f"{proposed:.{max(2, 1 - math.floor(math.log10(proposed)))}f}")
+
+
+def beside(row: MetricRow, headline: MetricRow) -> MetricRow:
+    """Another metric of a run without what the headline above it says already: the same sample, the same notes."""
+    said = headline.note.split("; ")
+    note = "; ".join(part for part in row.note.split("; ") if part not in said)
+    return replace(row, note=note, sample="" if row.sample == headline.sample else row.sample)
 
 
 @dataclass(frozen=True, slots=True)

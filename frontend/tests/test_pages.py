@@ -406,6 +406,9 @@ def test_what_must_change_first_is_offered_before_resuming(client: Client) -> No
     html = page(client, f"/runs/{paused.pk}/")
     assert "Spent $0.25 of $0.50. The rest, 1 result, needs about $0.25 more." in html
     assert '<button type="submit" class="primary">Raise budget and resume</button>' in html
+    assert 'value="0.75"' in html, "what is spent, and twice of what the rest needs"
+    assert "do/resume" not in html
+    assert budget["error_message"] not in html, "the box says it"
 
 
 def test_a_run_says_what_failed_and_leads_to_the_results_of_each_reason(client: Client) -> None:

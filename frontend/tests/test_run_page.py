@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from django.test import Client
 
+from benchmarks.models import RunStatus
 from frontend.tests.test_pages import page
+from frontend.view_models import MetricRow, beside
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run
 
@@ -49,3 +53,25 @@ def test_a_card_of_a_phone_names_each_score(client: Client) -> None:
     tasks = page(client, f"/compare/tasks/?runs={run.pk},{make_scored_run(run.dataset).pk}")
     assert 'class="run" data-label="' in tasks
     assert 'data-label="Expected"' in tasks
+
+
+def test_a_failed_run_says_cause_and_count_once(client: Client) -> None:
+    run = make_scored_run(values=(None, None), status=RunStatus.FAILED, error_message="401: wrong key.")
+    run.results.update(error_kind="authentication")
+    html = " ".join(page(client, f"/runs/{run.pk}/").split())
+    assert "The API key was refused. 2 of 2 results failed." in html
+    assert "What failed" not in html
+    assert "No score" in html
+
+
+def test_a_run_with_errors_says_first_what_the_most_of_them_are(client: Client) -> None:
+    run = make_scored_run(values=(1.0, None, None), status=RunStatus.COMPLETED_WITH_ERRORS)
+    html = " ".join(page(client, f"/runs/{run.pk}/").split())
+    assert 0 < html.index("2 × Timeout") < html.index("95% interval")
+
+
+def test_metrics_of_a_run_do_not_repeat_the_notes_of_the_headline() -> None:
+    headline = MetricRow("a", "A", "", True, sample="8 of 8", note="small sample: 8 results; all scores are equal")
+    other = beside(replace(headline, name="b", note="small sample: 8 results; approximate"), headline)
+    assert (other.sample, other.note) == ("", "approximate")
+    assert beside(replace(headline, sample="7 of 8"), headline).sample == "7 of 8"

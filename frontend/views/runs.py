@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.analysis.rankings import under_baseline
-from benchmarks.models import COMPLETED, Outcome, Result, Run, Score, ShareLink, Task
+from benchmarks.models import COMPLETED, Outcome, Result, Run, RunStatus, Score, ShareLink, Task
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
 from benchmarks.presentation.labels import RESULT_STATE, metric_title, sentence_case
@@ -40,6 +40,7 @@ from frontend.judges import judge_reliability, panel_rows
 from frontend.run_charts import run_charts, surface_charts, telling_charts, variant_of
 from frontend.sharing import shared_or_shareable
 from frontend.view_models import (
+    beside,
     chosen_settings,
     comparables,
     failures_of,
@@ -158,8 +159,9 @@ def _controls(request: HttpRequest, run: Run) -> dict[str, Any]:
     """What the user can do with the run."""
     launches = may_launch(request.user)
     actions = allowed_actions(run) if launches else {}
-    apart = ("budget", "check", "delete")
     stop = reads.blocked(run) if launches else None
+    # A run that lacks budget goes on when that is raised, not before.
+    apart = {"budget", "check", "delete"} | ({"resume"} if stop and stop.by_budget else set())
     key_page = provider_page(stop.provider) if stop and not stop.by_budget else ""
     return {
         "actions": actions,
@@ -167,7 +169,7 @@ def _controls(request: HttpRequest, run: Run) -> dict[str, Any]:
         "first_buttons": ":1" if key_page else ":2",
         "more_buttons": "1:" if key_page else "2:",
         "blocked": stop,
-        "spent": spent(run) if "budget" in actions else "",
+        "spent": spent(run) if "budget" in actions else None,
         "key_page": key_page,
         "export_forms": forms_here(),
         "share": shared_or_shareable(request, ShareLink.Kind.RUN, {"run": run.pk}),
@@ -301,11 +303,13 @@ def _status(run: Run) -> dict[str, Any]:
     comparable, own, n_ranked = comparables(table), table.place_of(run), table.n_ranked
     numbers = run.numbers_of(run.headline)
     failures, n_counted = failures_of(run, examples_of(run)), sum(each.count for each in outcomes)
+    unscored = [failure for failure in failures if failure.scores_zero is False]
     return {
         "run": run,
         "still_changes": reads.still_changes(run),
         "row": run_row(run),
         "metrics": metrics,
+        "other_metrics": [beside(row, metrics[0]) for row in metrics[1:]],
         "columns": [row for row in metrics if row.name in run.metrics],
         "headline": metrics[0],
         "covers": covers_of([run]).sentence if numbers.low is not None else "",
@@ -322,7 +326,10 @@ def _status(run: Run) -> dict[str, Any]:
         "unfinished": run.total - n_counted,
         "failures": failures,
         "n_failed": sum(failure.n for failure in failures),
-        "n_unscored": sum(failure.n for failure in failures if failure.scores_zero is False),
+        "n_unscored": sum(failure.n for failure in unscored),
+        "cause": max(unscored, key=lambda failure: failure.n) if unscored else None,
+        # The message above says it of all results.
+        "is_told": run.status == RunStatus.FAILED and len(failures) == 1 and unscored and unscored[0].n == n_counted,
         "newest": _result_rows(run, newest_results(run)) if run.is_live else [],
         "waiting": sentences.waiting(run.waits_until, run.done, run.total),
         "adjustments": sentences.adjustments(run.adjustments, run.judge_trial, run.numbers.response_models),
