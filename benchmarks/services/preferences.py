@@ -13,13 +13,14 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models.functions import Length
+from django.db.models.functions import MD5, Length
 from django.utils import timezone
 from rest_framework import serializers
 
 from benchmarks.engine.execution.budget import Price, price_of
 from benchmarks.metrics.preference import DEFAULT_CRITERIA, Preference
 from benchmarks.models import COMPLETED, OF_MODELS, Outcome, Result, ResultState, Run, RunStatus, Transcript
+from benchmarks.presentation.numbers import n_of
 from benchmarks.providers.baseline import KNOWN_ANSWERS
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest
@@ -207,18 +208,20 @@ def store_pairs(request: Mapping[str, Any], user: Caller = None) -> Run:
 def plan_preference(data: Any) -> RunPlan:
     """The judge's requests, tokens, cost and duration. Raises as ``start_preference`` does.
 
-    Identical answers cost nothing, so this is the most.
+    Of identical answers, none is sent. Those that differ in their spacing alone are not sent either, but count here.
     """
     valid = validated_by(PreferenceRequest(data=data))
     pairs = pairs_of(valid)
     ids = {pk for pair in pairs for pk in pair.results}
+    answer = "transcript__actual_output"
     rows = Result.objects.filter(pk__in=ids).annotate(
-        question=Length("task__input"), answer=Length("transcript__actual_output")
+        hash=MD5(answer), asked=Length("task__input"), size=Length(answer)
     )
-    sizes = {pk: (question, answer or 0) for pk, question, answer in rows.values_list("pk", "question", "answer")}
-    characters = sum(sizes[a][0] + sizes[a][1] + sizes[b][1] for a, b in (pair.results for pair in pairs))
-    characters += len(pairs) * len(valid["criteria"])
-    requests = 2 * len(pairs)
+    known = {row["pk"]: row for row in rows.values("pk", "hash", "asked", "size")}
+    both = ((known[a], known[b]) for a, b in (pair.results for pair in pairs))
+    judged = [(a, b) for a, b in both if a["hash"] != b["hash"]]
+    characters = sum(a["asked"] + a["size"] + b["size"] + len(valid["criteria"]) for a, b in judged)
+    requests, n_identical = 2 * len(judged), len(pairs) - len(judged)
     tokens_in = [
         round(2 * characters / each) + requests * frame
         for each, frame in zip(CHARACTERS_PER_TOKEN, JUDGE_FRAME, strict=True)
@@ -228,7 +231,10 @@ def plan_preference(data: Any) -> RunPlan:
     low, high = (price.cost(*tokens) for tokens in zip(tokens_in, tokens_out, strict=True))
     seconds = duration_range([Load(valid["judge_model"], requests, tokens_in, tokens_out)], valid["concurrency"])
     (in_low, in_high), (out_low, out_high) = tokens_in, tokens_out
-    return RunPlan(0, requests, in_low, in_high, out_low, out_high, low, high, seconds.low, seconds.high)
+    tokens = (in_low, in_high, out_low, out_high)
+    said = f"{n_of(n_identical, len(pairs))} pairs of answers are identical: ties, without the judge."
+    warnings = (said,) if n_identical else ()
+    return RunPlan(0, requests, *tokens, low, high, seconds.low, seconds.high, warnings=warnings)
 
 
 def _compared(ids: Sequence[int], experiment: int | None) -> list[Run]:

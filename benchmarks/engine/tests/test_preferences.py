@@ -103,7 +103,11 @@ def test_a_second_worker_that_ends_a_run_keeps_its_numbers(endpoint: Endpoint) -
 
 def test_identical_answers_tie_without_the_judge(endpoint: Endpoint) -> None:
     server = endpoint(lambda asked: "the same")
-    run = compared(sources("one", "two"))
+    given = sources("one", "two")
+    plan = plan_preference({"runs": [run.pk for run in given], "judge_model": JUDGE})
+    assert (plan.judge_requests, plan.cost_high) == (0, 0.0)
+    assert plan.warnings == ("6 of 6 pairs of answers are identical: ties, without the judge.",)
+    run = compared(given)
     assert run.status == RunStatus.COMPLETED
     assert judge_prompts(server) == []
     assert numbers_of(run).pairs[0].ties == 12
