@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.functional import lazy
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import slugify
 
 from benchmarks.dataset_format.documents import keys_of
 from benchmarks.dataset_format.spec import DIFFICULTIES, TASK_KEYS, DatasetSpec, TaskSpec
@@ -60,20 +61,30 @@ class ProblemForm(forms.Form):
         return refusal.message
 
     def groups(self) -> Iterator[tuple[str | None, str, list[forms.BoundField], bool]]:
-        """Heading, description and visible fields of each of ``fieldsets``, and whether a page folds it. Of a group in
-        use, those in which nothing is entered are a folded group of their own."""
+        """Heading, description and visible fields of each of ``fieldsets``, and whether a page folds it.
+
+        Of a group in use, those in which nothing is entered are a folded group of their own. A group of the class
+        ``collapse`` is folded even in use, as in Django's admin, unless it has errors.
+        """
         for heading, options in self.fieldsets:
             rows = ((row,) if isinstance(row, str) else row for row in options["fields"])
             fields = [self[name] for row in rows for name in row if not self[name].is_hidden]
             description = options.get("description", "")
+            if "collapse" in options.get("classes", ()):
+                yield heading, description, fields, not any(field.errors for field in fields)
+                continue
             if not (heading and self.folds_empty):
                 yield heading, description, fields, False
                 continue
-            used = [field for field in fields if field.errors or field.value() not in (None, "", [], {})]
+            used = [field for field in fields if field.errors or self.is_in_use(field)]
             if used:
                 yield heading, description, used, False
             if others := [field for field in fields if field not in used]:
                 yield f"{heading}: more" if used else heading, description, others, True
+
+    def is_in_use(self, field: forms.BoundField) -> bool:
+        """Whether something is entered that a reader of the form should see at once."""
+        return field.value() not in (None, "", [], {})
 
     def add_problems(self, problems: FieldProblems) -> None:
         """Add each message to the field that its path begins with, or to the form."""
@@ -125,6 +136,8 @@ def _key_help(record: type, name: str) -> SafeString:
     return mark_safe("".join(parts))
 
 
+EXACT = "Exactly as the model reads it"
+
 # Only when a form is shown: the schema with the documentation takes as long to make as a tenth of a process's start.
 _help = lazy(_key_help, SafeString)
 
@@ -132,7 +145,7 @@ _help = lazy(_key_help, SafeString)
 class TaskForm(EditForm):
     """One task. A valid form holds it in ``task``. A key of the format without a field here is entered as JSON."""
 
-    id = TextField(help_text=_help(TaskSpec, "id"))
+    id = TextField(help_text="Unique in the dataset. Results are compared by it")
     name = TextField(help_text=_help(TaskSpec, "name"))
     place = forms.IntegerField(
         required=False, min_value=1, label="Position", help_text="In the dataset, counted from 1"
@@ -144,11 +157,11 @@ class TaskForm(EditForm):
         help_text=_help(TaskSpec, "difficulty"),
     )
     weight = NumberText(help_text=_help(TaskSpec, "weight"))
-    input = TextField(rows=8, help_text=_help(TaskSpec, "input"))
+    input = TextField(rows=6, help_text=EXACT)
     messages = JsonField(rows=4, help_text=_help(TaskSpec, "messages"))
     turns = JsonField(rows=4, help_text=_help(TaskSpec, "turns"))
     user = JsonField(rows=4, help_text=_help(TaskSpec, "user"))
-    expected_output = TextField(rows=4, help_text="What is right. Leave empty if only tool calls are scored")
+    expected_output = TextField(rows=3, help_text="Leave empty if only tool calls are scored")
     split = TextField(optional=True, help_text=_help(TaskSpec, "split"))
     cluster = TextField(optional=True, help_text=_help(TaskSpec, "cluster"))
     tags = TextListField("tag", help_text=_help(TaskSpec, "tags"))
@@ -180,24 +193,22 @@ class TaskForm(EditForm):
         (
             None,
             {
+                "fields": ("base", "input", "expected_output", "name", "id", "difficulty"),
+            },
+        ),
+        (
+            "Scoring",
+            {
                 "fields": (
-                    "base",
-                    "input",
-                    ("expected_output", "other_answers"),
-                    "id",
-                    "name",
-                    ("difficulty", "weight", "place"),
+                    *("other_answers", "choices", "pattern", "tolerance", "must_refuse"),
+                    *("constraints", "schema", "rubric", "tests"),
                 )
             },
         ),
-        ("Conversation", {"fields": ("messages", "turns", "user")}),
-        ("Breakdowns", {"fields": ("split", "cluster", "tags", "metadata")}),
         ("Context", {"fields": ("context",)}),
         ("Tools", {"fields": ("expected_tools", "tools", "tool_results", "world", "final_state")}),
-        (
-            "Hints for metrics",
-            {"fields": ("choices", "pattern", "constraints", "must_refuse", "tolerance", "schema", "rubric", "tests")},
-        ),
+        ("Conversation", {"fields": ("messages", "turns", "user")}),
+        ("Order, weight and breakdowns", {"fields": ("place", "weight", "split", "cluster", "tags", "metadata")}),
     )
 
     def __init__(
@@ -214,6 +225,12 @@ class TaskForm(EditForm):
             self.fields[key].label = task_key(key)
         self.version, self.stored = version, stored
         self.task: TaskSpec | None = None
+
+    def is_in_use(self, field: forms.BoundField) -> bool:
+        """Every task has a position, and almost every one the weight 1."""
+        if field.name == "place" or (field.name == "weight" and str(field.value()) in ("1", "1.0")):
+            return False
+        return super().is_in_use(field)
 
     def clean(self) -> dict[str, object]:
         given = ((key, self.cleaned_data.get(key)) for key in TASK_KEYS)
@@ -254,9 +271,9 @@ def _metrics() -> list[tuple[str, str]]:
 class DatasetForm(EditForm):
     """The keys of a dataset other than its tasks."""
 
-    name = TextField(help_text=_help(DatasetSpec, "name"))
-    description = TextField(rows=4, help_text=_help(DatasetSpec, "description"))
-    metrics = TextListField("metric", _metrics, help_text=_help(DatasetSpec, "metrics"))
+    name = TextField(help_text="Shown on all pages; the identifier stays")
+    description = TextField(rows=4, prose=True, help_text=_help(DatasetSpec, "description"))
+    metrics = TextListField("metric", _metrics, help_text="The first decides right or wrong. A run can choose others")
     tools = JsonField(rows=3, help_text=_help(DatasetSpec, "tools"))
     tool_results = JsonField(rows=3, help_text=_help(DatasetSpec, "tool_results"))
     world = JsonField(rows=6, help_text=_help(DatasetSpec, "world"))
@@ -265,8 +282,8 @@ class DatasetForm(EditForm):
     folds_empty = True
     fieldsets = (
         (None, {"fields": ("base", "name", "description", "metrics")}),
-        ("Tools for every task", {"fields": ("tools", "tool_results", "world")}),
-        ("Judges", {"fields": ("rubrics",)}),
+        ("Tools for every task", {"fields": ("tools", "tool_results", "world"), "classes": ("collapse",)}),
+        ("Judges", {"fields": ("rubrics",), "classes": ("collapse",)}),
     )
 
     def __init__(self, data: Any = None, files: Any = None, *, version: DatasetVersion) -> None:
@@ -283,25 +300,26 @@ class DatasetForm(EditForm):
 class NewDatasetForm(ProblemForm):
     """A new dataset with its first task, because a dataset has at least one."""
 
-    slug = TextField(label="Identifier", help_text="Like a file name without its extension, for example, basic-coding")
-    name = TextField(help_text=_help(DatasetSpec, "name"))
-    description = TextField(rows=3, help_text=_help(DatasetSpec, "description"))
-    first_id = TextField(label="Id", help_text=_help(TaskSpec, "id"))
+    name = TextField(help_text="For example, Basic coding")
+    slug = TextField(label="Identifier", help_text="Empty: made from the name, as in basic-coding")
+    description = TextField(rows=2, prose=True, help_text=_help(DatasetSpec, "description"))
+    first_input = TextField(label="Input", rows=5, help_text=EXACT)
+    first_expected_output = TextField(label="Expected answer", rows=2)
     first_name = TextField(label="Name", help_text=_help(TaskSpec, "name"))
-    first_input = TextField(label="Input", rows=6, help_text=_help(TaskSpec, "input"))
-    first_expected_output = TextField(label="Expected answer", rows=3, help_text="Reference answer")
+    first_id = TextField(label="Id", help_text="Empty: made from the name of the task")
 
     fieldsets = (
-        (None, {"fields": ("slug", "name", "description")}),
-        ("First task", {"fields": ("first_input", "first_expected_output", "first_id", "first_name")}),
+        (None, {"fields": ("name", "slug", "description")}),
+        ("First task", {"fields": ("first_input", "first_expected_output", "first_name", "first_id")}),
     )
     paths: ClassVar[Mapping[str, str]] = {f"tasks[0].{name}": f"first_{name}" for name in _FIRST}
 
     def store(self, user: Any) -> DatasetVersion:
         data = self.cleaned_data
         task = {name: data[f"first_{name}"] for name in _FIRST}
+        task["id"] = task["id"] or slugify(task["name"])
         values = {"name": data["name"], "description": data["description"], "tasks": [task]}
-        return editing.create_dataset(data["slug"], values, user)
+        return editing.create_dataset(data["slug"] or slugify(data["name"]), values, user)
 
 
 class GeneratedForm(ProblemForm):
@@ -310,7 +328,7 @@ class GeneratedForm(ProblemForm):
     generator = forms.ChoiceField(
         choices=lambda: [(name, sentence_case(name.replace("-", "_"))) for name in GENERATORS]
     )
-    slug = TextField(label="Identifier", help_text="Like a file name without its extension, for example, reasoning-2")
+    slug = TextField(label="Identifier", help_text="Empty: generator and seed, as in reasoning-seed-1")
     name = TextField(help_text="Empty: generator and seed")
     seed = forms.IntegerField(
         initial=1,
@@ -326,7 +344,11 @@ class GeneratedForm(ProblemForm):
     )
     tokens = TextField(label="Lengths in tokens", help_text="For long context only, for example, 8000, 32000")
 
-    fieldsets = ((None, {"fields": ("generator", "slug", "name", "seed", "tasks", "tokens")}),)
+    folds_empty = True
+    fieldsets = (
+        (None, {"fields": ("generator", "tasks", "seed")}),
+        ("Name, identifier and lengths", {"fields": ("name", "slug", "tokens")}),
+    )
     paths: ClassVar[Mapping[str, str]] = {f"generator.{name}": name for name in ("seed", "tasks", "tokens")}
 
     def clean_tokens(self) -> list[int]:
@@ -342,7 +364,8 @@ class GeneratedForm(ProblemForm):
             "description": f"Tasks of the generator {data['generator']}.",
             "generator": {"name": data["generator"], **{key: data[key] for key in ("seed", "tasks", "tokens")}},
         }
-        return editing.create_dataset(data["slug"], values, user)
+        slug = data["slug"] or f"{data['generator']}-seed-{data['seed']}"
+        return editing.create_dataset(slug, values, user)
 
 
 class DuplicateForm(ProblemForm):

@@ -36,10 +36,20 @@ class FittingTextarea(forms.Textarea):
 class TextField(forms.CharField):
     """Text as typed, with its spaces. If it differs from the stored text only in line ends, the stored text stays."""
 
-    def __init__(self, *, rows: int | None = None, code: bool = False, optional: bool = False, **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        rows: int | None = None,
+        code: bool = False,
+        prose: bool = False,
+        optional: bool = False,
+        **options: Any,
+    ) -> None:
         attrs: dict[str, Any] = {"class": "vTextField"} if rows is None else {"class": "vLargeTextField", "rows": rows}
         if code:
             attrs |= {"class": f"{attrs['class']} code", "spellcheck": "false"}
+        if prose:
+            attrs |= {"class": f"{attrs['class']} prose"}
         widget = forms.TextInput(attrs) if rows is None else FittingTextarea(attrs)
         super().__init__(required=False, strip=False, widget=widget, **options)
         self.optional = optional

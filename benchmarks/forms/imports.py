@@ -181,18 +181,16 @@ class TableForm(DatasetFileForm):
     )
     slug = TextField(label="Identifier", help_text="Empty: the file name without its extension")
     name = TextField(help_text="Title of the dataset. Empty: the identifier")
-    description = TextField(rows=3, help_text="What the tasks are and where they come from")
+    description = TextField(rows=2, prose=True, help_text="What the tasks are and where they come from")
     answer_after = TextField(help_text="Keep only the expected answer after this text, for example, #### in GSM8K")
     limit = forms.IntegerField(required=False, min_value=1, help_text="Import only the first N rows")
 
     fieldsets: Any = (
-        (None, {"fields": ("file", "slug", "name", "description")}),
+        (None, {"fields": ("file",)}),
+        ("Columns", {"fields": ("column",)}),
         (
-            "Columns",
-            {
-                "fields": ("column", "answer_after", "limit"),
-                "description": "Columns are detected by their names and values once a table is chosen.",
-            },
+            "Name, identifier and rows",
+            {"fields": ("name", "slug", "description", "answer_after", "limit"), "classes": ("collapse",)},
         ),
     )
 

@@ -110,6 +110,26 @@ def test_a_dataset_starts_with_one_task_and_names_the_field_in_error(client: Cli
     assert response["Location"] == "/datasets/mine/"
 
 
+def test_names_make_the_identifiers_that_are_left_empty(client: Client) -> None:
+    sent = {"name": "Rivers of Europe", "description": "Own", "first_name": "The Nile", "first_input": "Which sea?"}
+    assert client.post("/datasets/new/empty/", sent)["Location"] == "/datasets/rivers-of-europe/"
+    assert [task.id for task in spec_of(current("rivers-of-europe")).tasks] == ["the-nile"]
+    generated = {"generator": "reasoning", "seed": "7", "tasks": "12"}
+    assert client.post("/datasets/new/generated/", generated)["Location"] == "/datasets/reasoning-seed-7/"
+
+
+def test_what_every_task_has_is_folded_in_its_form_and_the_tools_of_a_dataset(client: Client) -> None:
+    make_dataset([make_task(1, weight=1.0), make_task(2, weight=2.0)], tools=(TOOL,))
+    folded = re.compile(r'<details class="form-group"><summary>([^<]+)<')
+    usual, weighted = (f"/datasets/sums/tasks/{task_row(f'task-{n}').pk}/edit/" for n in (1, 2))
+    assert "Order, weight and breakdowns" in folded.findall(text_of(client.get(usual)))
+    assert "Order, weight and breakdowns: more" in folded.findall(text_of(client.get(weighted)))
+    head = "/datasets/sums/edit/head/"
+    assert "Tools for every task" in folded.findall(text_of(client.get(head)))
+    wrong = {"base": current().pk, "name": "Sums", "description": "Own", "tools": "{"}
+    assert "Tools for every task" not in folded.findall(text_of(client.post(head, wrong))), "it has an error"
+
+
 def test_a_dataset_is_generated_from_a_seed(client: Client) -> None:
     sent = {"generator": "reasoning", "slug": "fresh", "name": "", "seed": "7", "tasks": "12"}
     assert client.post("/datasets/new/generated/", sent)["Location"] == "/datasets/fresh/"
@@ -208,7 +228,10 @@ def test_a_dataset_is_edited_as_yaml_and_by_a_new_file(client: Client) -> None:
     changed = shown.replace("What is 1", "How much is 1").replace("\n", "\r\n")
     sent = {"base": dataset.current_version_id, "file": changed}
     broken = {**sent, "file": shown.replace("input:", "inptu:", 1)}
-    assert "tasks[0].inptu" in text_of(client.post("/datasets/sums/edit/yaml/", broken))
+    refused = text_of(client.post("/datasets/sums/edit/yaml/", broken))
+    assert "tasks[0].inptu" in refused
+    line = next(n for n, text in enumerate(shown.split("\n"), 1) if "input:" in text)
+    assert f'data-line="{line}">Line {line}</a>' in refused
     client.post("/datasets/sums/edit/yaml/", sent)
     assert (task_row().input, current().number, current().origin) == ("How much is 1 + 1?", 2, "admin")
     client.post("/datasets/sums/edit/file/", file(VALID, "other.yaml", base=current().pk))

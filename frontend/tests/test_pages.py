@@ -595,7 +595,7 @@ def test_changes_count_every_task_and_say_which_fields_changed(client: Client, m
     make_dataset([make_task(n, expected_output="7", choices=("7", "8")) for n in (1, 2, 3)], slug="sums")
     html = page(client, "/datasets/sums/changes/1/2/")
     assert "<strong>Version 2 changes 3 tasks.</strong>" in html
-    assert "Changed: expected answer of 1 task, choices of 1 task." in html
+    assert "Changed in the first 1 task: expected answer and choices." in html
     assert "The first tasks are shown below; 2 tasks not." in html
     assert "Not set" in html
 

@@ -64,7 +64,7 @@ _NEW: dict[str, tuple[str, str, type[ProblemForm]]] = {
 }
 """Way to add a dataset → its title, the label of its button (none: the form has its own), its form."""
 _EDIT: dict[str, tuple[str, str, type[DatasetForm | NewVersionForm]]] = {
-    "head": ("Name, description and tools", "Save", DatasetForm),
+    "head": ("Edit", "Save", DatasetForm),
     "yaml": ("Edit as YAML", "Save", YamlForm),
     "file": ("Upload version", "Upload version", NewVersionForm),
 }
@@ -116,6 +116,7 @@ def edit(request: HttpRequest, slug: str, way: str) -> HttpResponse:
         "dataset": dataset,
         "form": form,
         "preview": _file_preview(form) if form else None,
+        "way": way,
         "title": title,
         "button": button,
         "crumbs": dataset_trail(dataset, (title, None)),

@@ -245,7 +245,7 @@ def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse
         "live_state": live_state(),
         "dataset": dataset,
         "said": _said_of_changes(old, new, changes, [title for title, *_ in head]),
-        "said_of_tasks": _said_of_fields([title for _, parts in changed for title, *_ in parts]),
+        "said_of_tasks": _said_of_fields([[title for title, *_ in parts] for _, parts in changed]),
         "old": old,
         "new": new,
         "changes": changes,
@@ -272,9 +272,11 @@ def _said_of_changes(old: int, new: int, changes: reads.VersionChanges, head: Se
     return f"Version {new} {listed(done)}." if done else f"Versions {old} and {new} have the same content."
 
 
-def _said_of_fields(titles: Sequence[str]) -> str:
-    """Which fields changed in how many tasks, the most frequent first; of one title for each changed field."""
-    counts = Counter(titles).most_common()
+def _said_of_fields(tasks: Sequence[Sequence[str]]) -> str:
+    """Which fields changed in how many tasks, the most frequent first; of the titles of each task's changed fields."""
+    counts = Counter(title for titles in tasks for title in titles).most_common()
+    if len(tasks) == 1:
+        return listed([title.lower() for title, _ in counts])
     return ", ".join(f"{title.lower()} of {plural(count, 'task')}" for title, count in counts)
 
 

@@ -102,7 +102,7 @@ def test_a_new_dataset_starts_with_its_first_task(admin_client: Client) -> None:
 def test_all_errors_of_a_new_dataset_are_shown_at_their_fields(admin_client: Client) -> None:
     make_dataset(1)
     errors = errors_of(admin_client.post(f"{ADMIN}/dataset/add/", {"slug": "sums", "first_name": " x"}))
-    assert set(errors) == {"slug", "name", "description", "first_id", "first_name", "first_input"}
+    assert set(errors) == {"slug", "name", "description", "first_name", "first_input"}
     assert "already" in errors["slug"][0]
     assert Dataset.objects.count() == 1
 

@@ -11,6 +11,12 @@ const prepare = (list) => {
   for (const button of list.querySelectorAll(":scope > .cf-row > .cf-remove")) {
     button.hidden = false;
   }
+  // The empty row is for browsers without scripts. A list in use needs none beside the button.
+  const rows = list.querySelectorAll(":scope > .cf-row");
+  const last = rows[rows.length - 1];
+  if (rows.length > 1 && [...last.querySelectorAll("input, select, textarea")].every((each) => !each.value)) {
+    last.remove();
+  }
   list.addEventListener("click", (event) => {
     if (event.target === add) {
       const row = template.content.firstElementChild.cloneNode(true);

@@ -168,6 +168,29 @@ def test_long_forms_keep_what_saves_in_view(tab: Tab, site: Site) -> None:
             assert not page.evaluate(covered), (width, name)
 
 
+def test_the_yaml_of_a_dataset_is_numbered_indented_and_left_by_escape(tab: Tab) -> None:
+    page = tab.open("/datasets/capitals/edit/yaml/")
+    text = page.locator("#id_file")
+    before = text.input_value()
+    assert page.locator(".line-numbers span").count() == len(before.split("\n"))
+    text.focus()
+    page.keyboard.press("Control+Home")
+    page.keyboard.press("Tab")
+    assert text.input_value() == f"  {before}"
+    page.keyboard.press("Shift+Tab")
+    assert text.input_value() == before
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    assert page.evaluate(_FOCUSED)["tag"] != "TEXTAREA"
+    lines = before.split("\n")
+    at = next(n for n, line in enumerate(lines, 1) if "input:" in line)
+    text.fill(before.replace("input:", "inptu:", 1))
+    page.locator(f"#checked a[data-line='{at}']").click()
+    chosen = "(text) => text.value.slice(text.selectionStart, text.selectionEnd)"
+    assert text.evaluate(chosen) == lines[at - 1].replace("input:", "inptu:")
+    assert str(at) in page.locator(".line-numbers .has-error").all_inner_texts()
+
+
 def test_what_the_browser_keeps_of_visits_may_be_anything(tab: Tab) -> None:
     page = tab.open("/leaderboard/?dataset=reasoning")
     for kept in ("null", "{", "[null]", '[{"title": 1, "url": "/"}]', '[{"title": "x", "url": "//evil.example/"}]'):
