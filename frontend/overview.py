@@ -104,33 +104,44 @@ def board(completed: Sequence[Run], chosen_models: Sequence[str] = (), chosen_sl
     columns = [model for model in all_models if model in chosen_models][:MOST_CHOSEN] or all_models[:MODELS]
     rows_shown = [each for each in all_datasets if each.slug in chosen_slugs][:MOST_CHOSEN] or all_datasets[:DATASETS]
     used = [dataset.pk for dataset in rows_shown]
-    newest: dict[tuple[int, str], History] = {}
-    for history in every:
-        newest.setdefault((history.dataset.pk, history.model), history)
-    shown = [each for key, each in newest.items() if key[0] in used and key[1] in columns]
+    places = [_places([each for each in every if each.dataset.pk == pk], columns) for pk in used]
+    shown = [each for each in every if any(each is placed for row in places for placed in row)]
     compared = latest_changes([each for each in shown if len(each.points) > 1][:COMPARED])
-    rows = [
-        _row([newest.get((pk, model)) or model for model in columns], compared)
-        for pk in used
-        if any((pk, model) in newest for model in columns)
-    ]
+    rows = [_row(row, compared) for row in places if any(isinstance(each, History) for each in row)]
     if not rows and (chosen_models or chosen_slugs):  # none of the chosen models has run any of the chosen benchmarks
         return board(completed)
     return Board(columns, rows, all_models, all_datasets)
 
 
+def _places(histories: Sequence[History], models: Sequence[str]) -> list[History | str]:
+    """For each model its history on a benchmark, or its name: the history that is measured and asked as those of most
+    models are, so that a row can be compared, otherwise its newest. ``histories`` begin with the newest."""
+    of_model: dict[str, dict[str, History]] = {model: {} for model in models}
+    sharing = Counter[str]()
+    for each in histories:
+        asked = f"{_measure(each)}, {each.setting}"
+        if each.model in models and asked not in of_model[each.model]:
+            of_model[each.model][asked] = each
+            sharing[asked] += 1
+    usual = max(sharing, key=sharing.__getitem__, default="")
+    return [found.get(usual) or next(iter(found.values())) if (found := of_model[model]) else model for model in models]
+
+
 def _row(places: Sequence[History | str], compared: Mapping[int, Compared]) -> BoardRow:
-    first = next(each for each in places if isinstance(each, History))
-    about = _about(first)
+    shown = [each for each in places if isinstance(each, History)]
+    about = Counter(map(_about, shown)).most_common(1)[0][0]
     cells = [_cell(each, about, compared) if isinstance(each, History) else Cell(each) for each in places]
-    return BoardRow(first.dataset, about, cells)
+    return BoardRow(shown[0].dataset, about, cells)
 
 
 def _about(history: History) -> str:
-    run, metric = history.last.run, metric_named(history.metric)
-    judge = f", judged by {run.judge_model}" if metric and metric.judged else ""
-    parts = (f"{metric.title if metric else history.metric}{judge}", f"v{run.version_label}", history.setting)
-    return ", ".join(filter(None, parts))
+    return ", ".join(filter(None, (_measure(history), f"v{history.last.run.version_label}", history.setting)))
+
+
+def _measure(history: History) -> str:
+    metric = metric_named(history.metric)
+    judge = f", judged by {history.last.run.judge_model}" if metric and metric.judged else ""
+    return f"{metric.title if metric else history.metric}{judge}"
 
 
 def _cell(history: History, of_row: str, compared: Mapping[int, Compared]) -> Cell:

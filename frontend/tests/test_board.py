@@ -49,3 +49,13 @@ def test_a_choice_without_any_run_in_common_shows_the_whole_board(client: Client
     make_scored_run(make_dataset(2, slug="a"), model="loop/one")
     make_scored_run(make_dataset(2, slug="b"), model="loop/two")
     assert shown(client, "?benchmark=a&model=loop/two") == shown(client)
+
+
+def test_a_row_shows_what_most_models_share_though_one_has_a_newer_run_of_another_kind(client: Client) -> None:
+    dataset = make_dataset(4)
+    make_scored_run(dataset, (1.0, 1.0, 1.0, 0.0), model="loop/one")
+    make_scored_run(dataset, (1.0, 0.0, 0.0, 0.0), model="loop/two")
+    make_scored_run(dataset, (0.0, 0.0, 0.0, 0.0), model="loop/one", parameters={"prompt_template": "Shout: {input}"})
+    make_scored_run(dataset, (1.0, 1.0, 0.0, 0.0), model="loop/three", parameters={"prompt_template": "Sing: {input}"})
+    html = page(client, "/").partition('<table class="board">')[2].partition("</table>")[0]
+    assert re.findall(r">(\d\.\d{3})<", html) == ["0.750", "0.500", "0.250"]
