@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -19,8 +19,8 @@ from benchmarks.presentation.providers import PROBLEMS, PROVIDER_STATUS, REFUSED
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.queries.launch import LastResult, last_results, last_runs
 from benchmarks.queries.providers import ModelRow, ProviderRow, Stopped, provider_rows, stopped_models
+from benchmarks.services.experiments.preview import Gap, gap_of
 from benchmarks.services.runs.presets import preset_metrics
-from benchmarks.services.runs.sizing import gap_shown, tasks_per_cluster
 
 SHOWN = 8
 """Rows of a list before the rest is folded."""
@@ -165,8 +165,28 @@ def _price(known: ModelRow | None) -> str:
     return f"{money(known.input_per_million)} / {money(known.output_per_million)}"
 
 
-def benchmark_options(datasets: Iterable[Dataset], chosen: Collection[str]) -> list[BenchmarkOption]:
-    """The chosen ones first, then those that were run last."""
+def gaps_shown(
+    datasets: Iterable[Dataset], limit: int | None = None, pairs: int = 1, planned: Sequence[Gap] = ()
+) -> dict[str, str]:
+    """Slug → the gap that a benchmark shows, in words: with a task ``limit``, between any of ``pairs`` of candidates.
+    Of those in the plan it is what the plan says."""
+    known = {gap.dataset.slug: gap for gap in planned}
+    gaps = [known.get(dataset.slug) or gap_of(dataset, _size(dataset, limit), pairs) for dataset in datasets]
+    return {
+        gap.dataset.slug: f"gaps of {gap.words} points" if gap.shown is not None else "too few tasks" for gap in gaps
+    }
+
+
+def _size(dataset: Dataset, limit: int | None) -> int:
+    version = dataset.current_version
+    assert version is not None, "a dataset that can be run"
+    return min(version.task_count, limit or version.task_count)
+
+
+def benchmark_options(
+    datasets: Iterable[Dataset], chosen: Collection[str], shows: Mapping[str, str]
+) -> list[BenchmarkOption]:
+    """The chosen ones first, then those that were run last; ``shows`` are of ``gaps_shown``."""
     last = last_runs("dataset__slug")
     ordered = sorted(
         datasets,
@@ -176,16 +196,14 @@ def benchmark_options(datasets: Iterable[Dataset], chosen: Collection[str]) -> l
             -last[each.slug].timestamp() if each.slug in last else 0.0,
         ),
     )
-    return [_benchmark_option(dataset, last.get(dataset.slug)) for dataset in ordered]
+    return [_benchmark_option(dataset, last.get(dataset.slug), shows[dataset.slug]) for dataset in ordered]
 
 
-def _benchmark_option(dataset: Dataset, last_run: datetime | None) -> BenchmarkOption:
+def _benchmark_option(dataset: Dataset, last_run: datetime | None, shows: str) -> BenchmarkOption:
     version = dataset.current_version
     assert version is not None, "a dataset that can be run"
     size = f"{plural(version.task_count, 'task')} · version {version.number}"
     if dataset.canvas_set:
         size = f"{plural(dataset.canvas_set.count, 'canvas')}, {number(version.task_count)} questions"
-    shows = gap_shown(version.task_count, tasks_per_cluster(dataset))
-    gaps = f"gaps of {100 * shows:.2g} points" if shows else "too few tasks"
     titles = [metric_title(name).removeprefix(PREFIX) for name in preset_metrics(dataset)]
-    return BenchmarkOption(dataset, size, titles, gaps, last_run)
+    return BenchmarkOption(dataset, size, titles, shows, last_run)

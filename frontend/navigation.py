@@ -222,8 +222,16 @@ def places(request: HttpRequest) -> Iterator[Place]:
                 yield Place(entry.title, place.route) if place is entry.places[0] else place
 
 
+def is_of_schedule(request: HttpRequest) -> bool:
+    """Whether the launch page makes or edits a schedule, whose pages are within the settings."""
+    sent = request.POST or request.GET
+    return request.path == reverse("frontend:launch") and bool(sent.get("schedule") or sent.get("when"))
+
+
 def _entry_of(request: HttpRequest) -> Entry | None:
     """The entry within which the page is."""
+    if is_of_schedule(request):
+        return ENTRIES[-1]
     first = request.path.strip("/").split("/", 1)[0]
     if not first:
         return ENTRIES[0]

@@ -317,6 +317,17 @@ def visible(text: object) -> str:
 
 
 @register.filter
+def with_code(text: object) -> SafeString:
+    """Untrusted text of ours and of others, with what stands between backticks as code."""
+    parts = texts.visible(str(text)).split("`")
+    if len(parts) % 2 == 0:  # a backtick without its other half
+        return conditional_escape("`".join(parts))
+    return format_html_join(
+        "", "{}", ((format_html("<code>{}</code>", each) if at % 2 else each,) for at, each in enumerate(parts))
+    )
+
+
+@register.filter
 def as_json(value: Any) -> str:
     """Readable JSON of an untrusted value; the template still escapes it."""
     return texts.visible(json.dumps(value, ensure_ascii=False, indent=2, default=str))

@@ -9,6 +9,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
+from urllib.parse import urlencode
 
 import pytest
 from django.core.management import call_command
@@ -24,6 +25,7 @@ from benchmarks.services.experiments.files import read_experiment_file
 from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import request_of, start_run
+from frontend.templatetags.show import with_code
 from tests.support.factories import MODEL, make_dataset, make_task
 from tests.support.page_factories import make_scored_run
 from tests.support.running import Endpoint, worked
@@ -357,7 +359,7 @@ def test_a_stored_run_that_asked_in_the_same_way_is_linked(client: Client) -> No
     sent = {"dataset": "sums", "model": ["baseline/random", "baseline/empty"]}
     html = page(client, "/runs/new/plan/", sent)
     assert f'href="/runs/{run.pk}/">run {run.pk}<' in html
-    assert "1 result of 2 stored already" in html
+    assert "1 of 2 runs stored already" in html
     others: list[dict[str, Any]] = [
         {"system_prompt": "Be short."},
         {"repeats": "2"},
@@ -367,7 +369,7 @@ def test_a_stored_run_that_asked_in_the_same_way_is_linked(client: Client) -> No
         assert "stored already" not in page(client, "/runs/new/plan/", {**sent, **other}), other
     second = make_scored_run(dataset, model="baseline/empty", metrics=["exact_match", "contains"])
     html = page(client, "/runs/new/plan/", sent)
-    assert f'href="/compare/?runs={run.pk},{second.pk}">Compare them' in html
+    assert f'href="/compare/?runs={run.pk},{second.pk}">compare them' in html
 
 
 def test_the_known_part_of_a_cost_is_shown_and_the_missing_price_named(client: Client, endpoint: Endpoint) -> None:
@@ -384,7 +386,7 @@ def test_the_known_part_of_a_cost_is_shown_and_the_missing_price_named(client: C
 def test_more_tasks_would_show_a_smaller_gap(client: Client) -> None:
     make_dataset(100, slug="sums")
     html = page(client, "/runs/new/plan/", REQUEST)
-    assert re.search(r"Sums: <b>1\d\.\d points</b>; 15 with \d+ more tasks", html)
+    assert re.search(r"Sums: <b>1\d(\.\d)? points</b>; 15 with \d+ more tasks", html)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -512,3 +514,36 @@ def test_each_model_says_its_last_score_and_what_the_chosen_tasks_cost_with_it(
     assert f"up to ${high:.3g}" in plan
     (costs,) = re.findall(r'data-costs="([^"]+)"', plan)
     assert set(json.loads(unescape(costs))) <= set(re.findall(r'id="(cost-\w+)"', html)), "each has a place in the list"
+
+
+def test_the_list_and_the_plan_tell_one_gap(client: Client) -> None:
+    make_dataset(80, slug="sums")
+    make_dataset(90, slug="others")
+    sent = {**REQUEST, "dataset": "sums", "limit": "40"}
+    html = " ".join(page(client, "/runs/new/plan/", sent).split())
+    (shown,) = re.findall(r"Sums: <b>([\d.]+) points</b>", html)
+    assert f'id="shows-sums" hx-swap-oob="true">gaps of {shown} points<' in html
+    assert f'id="shows-others" hx-swap-oob="true">gaps of {shown} points<' in html, "of 40 tasks, too"
+    assert f"gaps of {shown} points" in page(client, f"/runs/new/?{urlencode(sent, doseq=True)}")
+
+
+def test_a_blocked_start_says_its_error_once(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    html = page(client, "/runs/new/plan/", {**REQUEST, "model": "nobody/unlisted"})
+    assert html.count("Provider nobody is not configured") == 1
+    assert "<li><strong>Models</strong></li>" in html
+
+
+def test_pages_of_schedules_are_below_the_settings(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    for address, within in (("/runs/new/?when=03:00", "Settings"), ("/runs/new/", "Runs")):
+        html = page(client, address)
+        marked = re.search(r'<a href="[^"]*"[^>]*aria-current[^>]*>.*?</a>', html.partition("<nav")[2], re.DOTALL)
+        assert marked is not None
+        assert within in marked[0], address
+        assert f">{within}</a>" in html.partition('class="crumbs"')[2].partition("</li>")[0], address
+
+
+def test_a_setting_that_a_warning_names_is_code() -> None:
+    assert with_code("set `a<b` in c") == "set <code>a&lt;b</code> in c"
+    assert with_code("an odd ` <b>") == "an odd ` &lt;b&gt;"

@@ -28,7 +28,7 @@ from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.access import account_of, may
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments.files import starter_experiment
-from benchmarks.services.experiments.preview import preview
+from benchmarks.services.experiments.preview import Preview, preview
 from benchmarks.services.experiments.requests import PlannedRun, validated_experiment
 from benchmarks.services.experiments.start import start_experiment
 from benchmarks.services.experiments.trial import MOST_RUNS, start_trial
@@ -49,12 +49,13 @@ from frontend.launch_options import (
     View,
     benchmark_options,
     cost_id,
+    gaps_shown,
     model_groups,
     model_options,
     preselected,
 )
 from frontend.metric_choice import MetricChoice, metric_choice
-from frontend.views.settings.hub import crumbs
+from frontend.navigation import is_of_schedule, trail
 from frontend.views.settings.schedules import ADD, CHANGE
 from frontend.views.shared import or_404, require, require_launch, run_or_404
 from frontend.views.statistics import sized
@@ -134,6 +135,7 @@ def plan(request: HttpRequest) -> HttpResponse:
     context["scored_by"] = [
         (slug, _titles(form, slug), form.metric_errors.get(slug, ())) for slug in form.chosen if slug in form.by_slug
     ]
+    context["shows"] = _shows(form, context.get("preview")).items()
     response = render(request, "frontend/launch/planned.html", context)
     if "sheet" not in request.POST:
         response["HX-Replace-Url"] = _address_of(form)
@@ -216,6 +218,13 @@ def _runs(form: LaunchForm) -> list[PlannedRun]:
     """What would be started. Raises ``InvalidRequest`` as starting would."""
     request = form.request_data()
     return [PlannedRun("", validated(request))] if form.is_run else validated_experiment(request)[1]
+
+
+def _shows(form: LaunchForm, planned: Preview | None) -> dict[str, str]:
+    """The gap that each benchmark would show in these runs, as the plan says it of those that are chosen."""
+    limit = params.whole_number(form.sent, "limit")
+    of_plan = (planned.pairs, planned.gaps) if planned else (1, ())
+    return gaps_shown(form.by_slug.values(), limit, *of_plan)
 
 
 def _titles(form: LaunchForm, slug: str) -> list[str]:
@@ -318,7 +327,10 @@ def _page(
     schedule = _schedule(request, form.sent)
     models = model_options(form.models)
     models_shown, benchmarks_shown = (form.sent.get(f"{each}_shown", "") for each in ("models", "benchmarks"))
-    offered = benchmark_options(form.by_slug.values(), form.chosen)
+    plan = context.get("preview")
+    offered = benchmark_options(
+        form.by_slug.values(), form.chosen, _shows(form, plan if isinstance(plan, Preview) else None)
+    )
     if shows_all := benchmarks_shown == View.ALL:
         offered.sort(key=lambda option: option.dataset.title.casefold())
     benchmarks = [
@@ -354,15 +366,15 @@ def _page(
             "n_benchmarks": len(benchmarks),
             "schedule": schedule,
             "title": title,
-            "crumbs": _crumbs(schedule, title),
+            "crumbs": _crumbs(schedule, title, is_schedule=is_of_schedule(request)),
         }
     )
     template = "sheet" if is_sheet else "launch"
     return render(request, f"frontend/launch/{template}.html", context, status=status)
 
 
-def _crumbs(schedule: Schedule | None, title: str) -> list[tuple[str, str | None]]:
+def _crumbs(schedule: Schedule | None, title: str, *, is_schedule: bool) -> list[tuple[str, str | None]]:
     if schedule is None:
-        return [("Runs", reverse("frontend:runs")), (title, None)]
+        return trail("schedules" if is_schedule else "runs", (title, None))
     own = schedule.name, reverse("frontend:schedule", args=(schedule.pk,))
-    return crumbs(("Schedules", reverse("frontend:schedules")), own, ("Edit", None))
+    return trail("schedules", own, ("Edit", None))

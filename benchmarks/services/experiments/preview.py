@@ -63,7 +63,7 @@ class Gap:
 
     @property
     def words(self) -> str:
-        return "" if self.shown is None else points(self.shown)
+        return "" if self.shown is None else points(self.shown).removesuffix(".0")
 
     @property
     def finer_words(self) -> str:
@@ -72,13 +72,14 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The totals of the runs, the empty matrix of what they will give, and a gap for each dataset that shows any; not
-    for subsets, whose runs ask different tasks."""
+    """The totals of the runs, the empty matrix of what they will give, and the gap that each dataset shows between any
+    of ``pairs`` of candidates; not for subsets, whose runs ask different tasks."""
 
     plan: ExperimentPlan
     datasets: Sequence[Dataset]
     candidates: Sequence[Candidate]
     gaps: Sequence[Gap]
+    pairs: int = 1
 
     @property
     def stored(self) -> list[int]:
@@ -101,7 +102,7 @@ def preview(planned: Sequence[PlannedRun]) -> Preview:
         gap_of(request["dataset"], sizes[slug], pairs) for slug, request in by_dataset.items() if not request["subset"]
     ]
     candidates = [Candidate(model, variant, cells) for (model, variant), cells in rows.items()]
-    return Preview(plan, [request["dataset"] for request in by_dataset.values()], candidates, gaps)
+    return Preview(plan, [request["dataset"] for request in by_dataset.values()], candidates, gaps, pairs)
 
 
 def gap_of(dataset: Dataset, n_tasks: int, pairs: int = 1) -> Gap:
