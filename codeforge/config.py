@@ -239,7 +239,9 @@ class WebhookConfig(Section):
             key = b""
         if len(key) < 24:
             what = "must be whsec_ followed by at least 24 bytes in base64" if text else "is not set"
-            raise ValueError(f"The environment variable {self.secret_env} {what}. See docs/how-to/webhooks.md.")
+            raise ValueError(
+                f"The environment variable {self.secret_env} {what}. Set it where the workers and the web server run."
+            )
         return key
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchmarks.metrics.panel import judges_named
-from benchmarks.presentation.numbers import number, percent, plural, points
+from benchmarks.presentation.numbers import n_of, number, percent, plural, points
 from benchmarks.presentation.ranks import listed
 from benchmarks.statistics.agreement import Kappa
 from benchmarks.statistics.intervals import Interval
@@ -48,11 +48,11 @@ def judge_verdict(
     )
     if n < ENOUGH:
         more = min(ENOUGH - n, corrected.n_judged - corrected.n_labels) if corrected else ENOUGH - n
-        basis = (
-            f"{plural(n, 'labeled answer')} cannot show which way it errs." if n else "Nobody has labeled an answer."
-        )
-        finding = f"Too few labels: label {number(more)} more." if more else "Too few answers: all are labeled."
-        return JudgeVerdict(finding, basis, "", True, more)
+        missing = f"Too few labels: label {number(more)} more." if more else "Too few answers: all are labeled."
+        if not n:
+            return JudgeVerdict(missing, "Nobody has labeled an answer.", "", True, more)
+        finding = f"Agrees with people on {n_of(both + neither, n)} answers: do not rely on it yet."
+        return JudgeVerdict(finding, missing, "", True, more)
     more, advice = _advice(corrected)
     if kappa.kappa is None:
         finding = "Not decided: judge and people give every answer the same verdict."
@@ -76,6 +76,19 @@ def judge_verdict(
     else:
         finding = "Usable: this judge agrees with people on every labeled answer."
     return JudgeVerdict(finding, errors + reliable, advice, bool(leaning) or worst >= UNRELIABLE, more)
+
+
+KAPPA_WORDS = ((0.2, "slight"), (0.4, "fair"), (0.6, "moderate"), (0.8, "substantial"), (1.0, "almost perfect"))
+"""The upper end of each step of κ and its usual name (Landis and Koch, 1977)."""
+
+
+def kappa_words(kappa: Kappa) -> str:
+    """κ for readers who do not know it; chance as long as its interval allows for it."""
+    if kappa.kappa is None:
+        return ""
+    if kappa.low is None or kappa.low <= 0:
+        return "may be chance"
+    return next(words for end, words in KAPPA_WORDS if kappa.kappa <= end) + " agreement"
 
 
 def judged_by(judge_model: str, with_people: Interval | None, on_known: float | None) -> str:

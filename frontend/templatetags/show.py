@@ -22,6 +22,7 @@ from benchmarks.extras import command
 from benchmarks.models import Dataset, Run
 from benchmarks.presentation import labels, numbers, texts
 from benchmarks.presentation.glossary import GLOSSARY
+from benchmarks.presentation.judges import kappa_words
 from benchmarks.presentation.providers import PROVIDER_STATUS, SUPPORT
 from benchmarks.queries.tables import providers, runs
 from frontend import bars, ruler
@@ -356,6 +357,9 @@ def _option(option: Any) -> tuple[Any, str]:
     if isinstance(option, MetricRow):
         return option.name, option.title
     return (option if isinstance(option, int) else str(option)), str(option)
+
+
+register.filter(kappa_words)
 
 
 @register.filter

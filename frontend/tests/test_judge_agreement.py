@@ -67,7 +67,7 @@ def test_too_few_labels_say_how_many_are_missing(client: Client) -> None:
     run, truth = make_judged_run(60)
     label_answers(run, truth, make_review(run), n=12)
     shown = text(page(client, ADDRESS))
-    assert "Too few labels: label 28 more." in shown
+    assert "of 12 answers: do not rely on it yet. Too few labels: label 28 more." in shown
     assert "A corrected mean requires 20 labeled answers." in shown
     assert "Calibrate judge" in shown
 

@@ -31,6 +31,7 @@ from benchmarks.models import (
     Webhook,
     WebhookDelivery,
 )
+from benchmarks.queries.webhooks import webhook_rows
 from benchmarks.services.access import assign_group, create_token, may_edit, may_launch, token_of
 from benchmarks.services.schedules import save_schedule
 from tests.support.factories import make_dataset, make_run
@@ -356,6 +357,29 @@ def test_a_test_without_its_secret_names_the_variable(
     monkeypatch.delenv(SECRET_ENV)
     assert f"{SECRET_ENV} is not set" in page(client, "/settings/webhooks/ops/test/", {})
     assert receiver.messages == []
+
+
+def test_what_is_wrong_with_a_webhook_is_said_once_with_a_link_to_the_document(
+    client: Client, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(SECRET_ENV)
+    problem = next(row.problem for row in webhook_rows() if row.name == "ops")
+    make_delivery(make_run(model=MODEL), "pending", last_error=problem)
+    html = page(client, "/settings/webhooks/ops/")
+    assert html.count(problem) == 1
+    assert 'href="/help/how-to/webhooks/"' in html
+    make_delivery(make_run(model=MODEL), "pending", last_error="The address returned 500.")
+    assert "The address returned 500." in page(client, "/settings/webhooks/ops/")
+
+
+def test_members_without_a_role_read_what_they_may_do(production: None) -> None:
+    root = User.objects.create_superuser("root", password="x")
+    User.objects.create_user("guest")
+    client = Client()
+    client.force_login(root)
+    html = page(client, "/settings/members/")
+    assert "Superuser: may do everything" in html
+    assert "No role: may read only" in html
 
 
 def test_a_delivery_is_sent_again(production: None, receiver: Receiver) -> None:

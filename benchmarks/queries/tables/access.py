@@ -62,8 +62,10 @@ TOKENS = Table[TokenRow](
 
 
 def _role(account: User) -> Cell:
-    marks = [tag("Superuser")] if account.is_superuser else []
-    return [(role_of(account) or "none").capitalize(), *marks]
+    role = role_of(account).capitalize()
+    if account.is_superuser:
+        return [*([role] if role else []), tag("Superuser: may do everything")]
+    return role or "No role: may read only"
 
 
 MEMBERS = Table[User](

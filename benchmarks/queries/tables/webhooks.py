@@ -54,7 +54,7 @@ DELIVERIES = Table[WebhookDelivery](
         Column("Run", lambda row: run_link(row.run_id) if row.run_id else MISSING, look="nowrap"),
         Column("Status", delivery_state),
         Column("Attempts", lambda row: row.attempts, "number"),
-        Column("Last error", lambda row: row.last_error, look="wide-text anywhere"),
+        Column("Last error", lambda row: row.last_error, look="wide-text anywhere", given="tells_more"),
         Column("Created", lambda row: Moment(row.created_at), look="nowrap"),
         Column("Delivered", lambda row: Moment(row.delivered_at) if row.delivered_at else MISSING, look="nowrap"),
         Column("Send again", _again, "number", hidden_head=True, only="page", given="may_send"),

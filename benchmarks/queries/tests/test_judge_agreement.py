@@ -170,7 +170,7 @@ def test_the_verdict_says_what_to_do() -> None:
     equal = cohen_kappa([True] * 80, [True] * 80)
     for counts, leaning, kappa, finding, caution in (
         ((0, 0, 0, 0), "", good, "Too few labels: label 40 more.", True),
-        ((20, 2, 3, 10), "lenient", good, "Too few labels: label 5 more.", True),
+        ((20, 2, 3, 10), "lenient", good, "Agrees with people on 30 of 35 answers: do not rely on it yet.", True),
         ((38, 2, 10, 30), "lenient", good, "Usable after correction: this judge is lenient.", True),
         ((38, 2, 1, 39), "", good, "Usable: this judge errs, but is not significantly lenient or strict.", False),
         ((70, 10, 11, 10), "", good, "Usable only after correction: this judge errs often.", True),
@@ -185,9 +185,9 @@ def test_the_verdict_says_what_to_do() -> None:
 
 def test_no_more_labels_are_asked_for_than_there_are_answers() -> None:
     kappa = cohen_kappa([True] * 20, [True] * 20)
-    for n_answers, finding in ((20, "Too few answers: all are labeled."), (23, "Too few labels: label 3 more.")):
+    for n_answers, missing in ((20, "Too few answers: all are labeled."), (23, "Too few labels: label 3 more.")):
         corrected = corrected_mean([1.0] * n_answers, dict.fromkeys(range(20), 1.0))
-        assert judge_verdict((20, 0, 0, 0), "", kappa, corrected).finding == finding
+        assert judge_verdict((20, 0, 0, 0), "", kappa, corrected).basis == missing
 
 
 def labeled(model: str, truth_rate: float, n: int = 60, **fields: Any) -> Run:

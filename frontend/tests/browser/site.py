@@ -61,12 +61,14 @@ save_schedule("Every night", "03:00", request)
 """
 # People have labeled all answers of a judged run in a random review.
 LABELED = """
-from benchmarks.models import Label, ReviewQueue, Run
+from benchmarks.models import Label, ReviewItem, ReviewQueue, Run
 
 run = Run.objects.get(pk={run})
 given = {{"source": {{"runs": [run.pk], "filters": {{}}}}, "sampling": {{"method": "random", "size": 8, "seed": 1}}}}
 queue = ReviewQueue.objects.create(name="Spring review", metric="correctness", **given)
-for result in run.results.all():
+for position, result in enumerate(run.results.all()):
+    done = {{name: ["labeled", 0.0] for name in ("ada", "grace")}}
+    ReviewItem.objects.create(queue=queue, result=result, position=position, wanted=2, reviewers=done)
     for name in ("ada", "grace"):
         value = float(result.pk % 2)
         Label.objects.create(result=result, metric="correctness", value=value, queue=queue, author_name=name)

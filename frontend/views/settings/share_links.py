@@ -28,8 +28,9 @@ def share_links(request: HttpRequest) -> HttpResponse:
         "Share links",
         SHARE_LINKS.of(rows),
         lead=f"Anyone with a link can read its page for {SHARED_FOR.days} days, without an account. "
-        "Links to experiments and leaderboards also show later runs. Create a link with Share on a page.",
-        empty="No page is shared.",
+        "Links to experiments and leaderboards also show later runs.",
+        empty="No page is shared. Share on a run, experiment, comparison or leaderboard makes a link for people "
+        "without an account.",
         page=page,
         crumbs=crumbs(("Share links", None)),
         otherwise=Button("Choose a run", "runs"),

@@ -44,7 +44,7 @@ def token_list(request: HttpRequest) -> HttpResponse:
             "permissions than that account.",
             reverse("docs"),
         ),
-        empty="No tokens yet.",
+        empty="No tokens yet. Create one to start runs and read results from a script or from CI.",
         page=page,
         crumbs=crumbs(("API tokens", None)),
         add=Button("New token", "new-token") if may_add else None,

@@ -79,13 +79,15 @@ def webhook(request: HttpRequest, name: str) -> HttpResponse:
     state = state if state in WebhookDelivery.State.values else ""
     page = Paginator(deliveries(name, state), PAGE_SIZE).get_page(request.GET.get("page"))
     may_send = may(request.user, SEND)
+    # What is wrong with the webhook itself stands above, not in each row.
+    tells_more = any(delivery.last_error not in ("", row and row.problem) for delivery in page)
     context = {
         "name": name,
         "row": row,
         "form": form,
         "may_delete": may(request.user, DELETE),
         "page": page,
-        "deliveries": DELIVERIES.where(may_send=may_send).of(page),
+        "deliveries": DELIVERIES.where(may_send=may_send, tells_more=tells_more).of(page),
         "state": state,
         "states": [(value, label.capitalize()) for value, label in WebhookDelivery.State.choices],
         "may_send": may_send,
