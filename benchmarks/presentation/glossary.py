@@ -78,7 +78,8 @@ GLOSSARY = {
         "Strengths and weaknesses",
         "The latest full run on each dataset beside those of the other models on the same tasks in the same setting: "
         "strict mean with 95% interval, and the ranks that paired tests allow, Holm-adjusted for all pairs on the "
-        "dataset. Above and below mean significantly better or worse. The cost includes the judge.",
+        "dataset. Points above others are the difference to the mean of the other ranked models. Above and below mean "
+        "significantly better or worse. The cost includes the judge.",
     ),
     "served_model": Entry(
         "Served model",

@@ -162,6 +162,12 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
     )
 
 
+def baselines_used() -> list[str]:
+    """The baselines that have run, by name."""
+    runs = Run.objects.filter(OF_MODELS, model__startswith="baseline/").order_by("model")
+    return [*runs.values_list("model", flat=True).distinct()]
+
+
 def served_models(**chosen: str) -> dict[str, list[Served]]:
     """Model → what its endpoint said has answered, newest first, one entry for each change. Only the latest
     ``MOST_READ`` runs from here with these values of their columns are read.

@@ -130,6 +130,15 @@ class ProviderRow:
         return self.others[OTHERS_SHOWN:]
 
     @property
+    def is_tested(self) -> bool:
+        """Whether anything is known of what its models support."""
+        return any(model.test for model in (*self.models, *self.others_shown))
+
+    @property
+    def tells_context(self) -> bool:
+        return any(model.context_length for model in (*self.models, *self.others_shown))
+
+    @property
     def priceable(self) -> list[ModelRow]:
         """Known models whose price can be entered on the page: codeforge.yaml has none."""
         return [model for model in (*self.models, *self.others) if model.price_source != "file"][:MOST_SUGGESTED]

@@ -114,3 +114,11 @@ def test_versions_are_marked_only_where_there_is_more_than_one() -> None:
     assert one.panels[0].count('class="joined"') == 0
     assert "another version" in two.note
     assert "another version" not in one.note
+
+
+def test_the_page_of_a_baseline_says_that_it_is_one(client: Client) -> None:
+    make_scored_run(make_dataset(3), (1.0, 0.0, 0.0), model="baseline/random")
+    html = page(client, "/models/baseline/random/")
+    assert "A baseline, not a model. Picks one of the answers" in html
+    assert "1,000 answers cost" not in html
+    assert "Served model" not in html

@@ -117,7 +117,7 @@ def test_the_launch_form_suggests_models_and_warns_before_a_run(client: Client, 
     for model, said in (
         ("keyless/m", "keyless: NO_SUCH_KEY is not set. Set it"),
         ("live/typo", "live does not list typo."),
-        ("live/large", "The price of live/large is unknown. To see costs, set `output_per_million`"),
+        ("live/large", "The price of live/large is unknown. To see costs, set <code>output_per_million</code>"),
     ):
         assert said in page(client, "/runs/new/plan/", {**request, "model": model}), model
     unfinished = {"dataset": "sums", "model": "keyless/m"}
@@ -142,7 +142,8 @@ def test_models_that_have_run_are_listed_with_what_served_them(client: Client, l
     assert f"served &lt;b&gt;large-2024-11&lt;/b&gt; since {day}" in table
     assert f"Changed {day}" in table
     assert 'aria-label="Scores on 1 benchmark"' in table
-    assert "baseline/reference" not in table
+    assert "baseline/reference" not in table.partition("Baselines that have run:")[0], "it is no competitor"
+    assert 'href="/models/baseline/reference/"' in table.partition("Baselines that have run:")[2]
     of_model = page(client, "/models/live/large/").partition("Served model")[2]
     assert of_model.index("&lt;b&gt;large-2024-11") < of_model.index("large-2024-08")
     runs = Run.objects.filter(model="live/large").order_by("pk")
@@ -225,3 +226,12 @@ def test_connecting_a_model_stays_on_the_overview_until_a_provider_works(client:
     assert "Connect a model" in page(client, "/")
     Run.objects.filter(pk=run.pk).update(errors=0)
     assert "Connect a model" not in page(client, "/")
+
+
+def test_columns_of_what_models_support_come_with_the_first_test(client: Client, live: LoopbackServer) -> None:
+    check_providers(["live"])
+    html = page(client)
+    assert "Not tested" in html
+    assert "JSON schema</th>" not in html
+    assert client.post("/providers/test/", {"model": "live/large"}).status_code == 302
+    assert "JSON schema</th>" in page(client)

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from benchmarks.presentation.numbers import money_decimals, money_range, number, plural, points
 from benchmarks.presentation.ranks import listed
 from benchmarks.presentation.sentences import known_cost, n_of_mean, total_cost
+from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.queries import history as history_reads
 from benchmarks.queries.judge_words import joined, judge_words, judged_scores
 from benchmarks.queries.live import live_state
@@ -57,18 +58,20 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     known = judge_words({pair for pairs in judged for pair in pairs})
     decimals = money_decimals(known_cost(*per_thousand(each.run))[0] for each in standings)
     rows = [_row(each, joined(of_each, known), decimals) for each, of_each in zip(standings, judged, strict=True)]
+    is_baseline = name.startswith("baseline/")
+    served = [] if is_baseline else served_models(model=name).get(name)
     context = {
         "live_state": live_state(),
         "name": name,
         "totals": totals,
-        "is_baseline": name.startswith("baseline/"),
+        "is_baseline": is_baseline,
         "standings": rows,
-        "leads": "" if name.startswith("baseline/") else _leads(standings),
-        "spends": _spends(rows, totals),
+        "leads": _baseline(name) if is_baseline else _leads(standings),
+        "spends": "" if is_baseline else _spends(rows, totals),
         "stopped": stopped_models().get(name),
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
         "runs": RUNS.where(asked=False).of(run_list(RunFilters(model=name))[:RUNS_SHOWN], title="Runs of the model"),
-        "served": SERVED.of(served) if (served := served_models(model=name).get(name)) else None,
+        "served": SERVED.of(served) if served else None,
         "runs_shown": RUNS_SHOWN,
         "may_launch": may_launch(request.user),
         "crumbs": [("Models", reverse("frontend:models")), (name, None)],
@@ -113,6 +116,12 @@ def _leads(standings: Sequence[ModelStanding]) -> str:
         return ""
     said = ", ".join(parts) or "no other model has run its benchmarks in the same way"
     return f"{said[0].upper()}{said[1:]}."
+
+
+def _baseline(name: str) -> str:
+    """That it is no model, and what it does."""
+    does = BASELINE_MODELS.get(name.partition("/")[2])
+    return f"A baseline, not a model. {does}." if does else "A baseline, not a model."
 
 
 def _spends(rows: Sequence[StandingRow], totals: ModelTotals) -> str:

@@ -19,7 +19,7 @@ from benchmarks.presentation.numbers import duration, plural
 from benchmarks.presentation.providers import CAPABILITY, PROVIDER_STATUS, summary
 from benchmarks.providers.model_test import REQUESTS
 from benchmarks.queries.live import live_state
-from benchmarks.queries.models import ModelUse, models_used
+from benchmarks.queries.models import ModelUse, baselines_used, models_used
 from benchmarks.queries.providers import ProviderRow, provider_row, provider_rows
 from benchmarks.queries.tables.models import MODELS_USED
 from benchmarks.services import providers as services
@@ -59,6 +59,7 @@ def provider_list(request: HttpRequest) -> HttpResponse:
         "only": only,
         "any_used": bool(all_used),
         "used": MODELS_USED.where(may_launch=may_launch(request.user)).of(used) if used else None,
+        "baselines": [] if found or only else baselines_used(),
         "connected": sorted((row for row in shown if not row.lacks_key), key=lambda row: row.status != "ready"),
         "without_key": [row for row in shown if row.lacks_key],
         "testable": testable,
