@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -54,6 +58,8 @@ DOCUMENTS = {
 }
 """Group → name of a file without its ending → title."""
 TITLES = {name: title for group in DOCUMENTS.values() for name, title in group.items()}
+FEWEST_SECTIONS = 4
+"""A document with fewer has no links to them."""
 
 
 @cache
@@ -75,7 +81,21 @@ def document_html(folder: Path, name: str) -> str:
         if token.type in ("th_open", "th_close") and not tokens[place + (1 if token.nesting > 0 else -1)].content:
             token.tag = "td"  # a head without text is none
         token.children = [_linked(child, name) for child in token.children or () if child.type != "image"]
-    return str(parser.renderer.render(tokens, parser.options, {}))
+    html = str(parser.renderer.render(tokens, parser.options, {}))
+    return html.replace("</h1>", f"</h1>{_contents(tokens)}", 1)
+
+
+def _contents(tokens: Sequence[Token]) -> SafeString:
+    """Links to the sections of a long document."""
+    heads = [
+        inside.content.replace("`", "")
+        for head, inside in pairwise(tokens)
+        if head.type == "heading_open" and head.tag == "h2"
+    ]
+    if len(heads) < FEWEST_SECTIONS:
+        return SafeString("")
+    links = format_html_join(" ", '<a href="#{}">{}</a>', [(_anchor(head), head) for head in heads])
+    return format_html('<nav class="views" aria-label="Sections">{}</nav>', links)
 
 
 def _anchor(heading: str) -> str:

@@ -161,6 +161,9 @@ def test_every_document_is_a_page_whose_links_lead_somewhere(client: Client) -> 
         for other, anchor in re.findall(r'href="/help/([^"#]+)/(?:#([^"]+))?"', article):
             assert not anchor or f'id="{anchor}"' in shown[other], (name, other, anchor)
         assert not re.search(r'href="(?!/help/|https?://|#)', article), name
+        for anchor in re.findall(r'href="#([^"]+)"', article):
+            assert f'id="{anchor}"' in article, (name, anchor)
+    assert '</h1><nav class="views" aria-label="Sections">' in shown["statistics"]
     for missing in ("none", "../README", "README", "tests/conftest"):
         assert client.get(f"/help/{missing}/").status_code == 404, missing
 
