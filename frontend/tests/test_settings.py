@@ -570,7 +570,7 @@ def test_each_role_finds_the_settings_that_it_may_open_and_no_button_of_others(p
         html = page(client, "/settings/")
         listed = [title for title in TITLES if f"<b>{title}</b>" in html]
         assert "<small>1 schedule</small>" in html
-        assert "<small>0 tokens</small>" in html
+        assert "<small>None yet</small>" in html
         assert ("<small>4 accounts</small>" in html) == (role == "admin")
         html = page(client, "/settings/schedules/") + page(client, f"/settings/schedules/{schedule.pk}/")
         found[role] = (listed, "New schedule" in html, "Pause schedule" in html, "Delete schedule" in html)

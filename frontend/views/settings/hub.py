@@ -26,15 +26,19 @@ def _tokens(request: HttpRequest) -> str:
     account, views_all = account_of(request.user), may(request.user, "benchmarks.view_apitoken")
     if account is None and not views_all:
         return ""
-    return plural(api_tokens(None if views_all else account).count(), "token")
+    return _count(api_tokens(None if views_all else account).count(), "token")
+
+
+def _count(n: int, noun: str) -> str:
+    return plural(n, noun) if n else "None yet"
 
 
 NOW: dict[str, Callable[[HttpRequest], str]] = {
-    "schedules": lambda request: plural(Schedule.objects.count(), "schedule"),
+    "schedules": lambda request: _count(Schedule.objects.count(), "schedule"),
     "tokens": _tokens,
-    "webhooks": lambda request: plural(len(webhook_rows()), "webhook"),
-    "share-links": lambda request: plural(share_links().count(), "share link"),
-    "members": lambda request: plural(members().count(), "account"),
+    "webhooks": lambda request: _count(len(webhook_rows()), "webhook"),
+    "share-links": lambda request: _count(share_links().count(), "share link"),
+    "members": lambda request: _count(members().count(), "account"),
     "workers": lambda request: f"{number(len([worker for worker in workers() if worker.alive]))} active",
 }
 """Route of a page of the settings → what it has now."""
