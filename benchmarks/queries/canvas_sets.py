@@ -138,7 +138,7 @@ def answers_to(
     right = Counter(
         run for of_question in answers.values() for run, each in of_question.items() if each.outcome == Outcome.CORRECT
     )
-    members = Run.objects.filter(pk__in=chosen).only("model", "import_format", "status", "texts_pruned_at")
+    members = Run.objects.filter(pk__in=chosen).only("model", "variant", "import_format", "status", "texts_pruned_at")
     return sorted(members, key=lambda run: (-right[run.pk], -run.pk)), answers
 
 

@@ -646,9 +646,10 @@ def test_a_canvas_shows_its_questions_by_the_latest_run_of_each_model_in_one_way
     assert f"/runs/{newer.pk}/results/" in html
     assert f"/runs/{older.pk}/results/" not in html
     assert "Not asked" in html
-    n_questions = html.count('scope="rowgroup"')
-    assert f"<b>{n_questions} of {n_questions}</b>" in html
-    assert f"<b>0 of {n_questions}</b>" in html
+    n_questions = html.count('class="asked"')
+    assert f"<span>{n_questions} of {n_questions} correct</span>" in html
+    assert f"<span>0 of {n_questions} correct</span>" in html
+    assert "0.000" in page(client, f"/canvases/canvases-7/?run={older.pk}").partition('aria-label="Verdict"')[2][:200]
     few = page(client, "/canvases/canvases-7/0/?variant=full, few-shot")
     assert f"/runs/{other.pk}/results/" in few
     assert f"/runs/{newer.pk}/results/" not in few

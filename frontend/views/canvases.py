@@ -18,7 +18,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import COMPLETED, Outcome, Result, Run
 from benchmarks.presentation.labels import prompt_variant, sentence_case
-from benchmarks.presentation.numbers import n_of, plural
+from benchmarks.presentation.numbers import n_of, plural, score
+from benchmarks.presentation.texts import visible
 from benchmarks.queries import canvas_sets as reads
 from benchmarks.queries.live import live_state
 from benchmarks.queries.tables.canvas_sets import (
@@ -26,6 +27,7 @@ from benchmarks.queries.tables.canvas_sets import (
     BY_CLASS,
     CANVAS_SETS,
     FAULTS,
+    ClassRow,
     answer_tables,
     audit_rows,
     audit_said,
@@ -57,11 +59,11 @@ SORTS = (("", "Hardest first"), ("index", "In order"))
 
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """A question with its own text, if its class adds one to the canvas, and a result for each run, if it has one."""
+    """A question with its own text, if its class adds one, and each run with its result, if it has one."""
 
     question: Question
     story: str
-    cells: Sequence[Result | None]
+    cells: Sequence[tuple[Run, Result | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,7 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
     )
     page = paged(request, lambda after, before: reads.gallery_page(canvas_set, filters, after, before))
     outcomes = reads.outcomes_on(run.pk, filters.task, page.rows) if run else {}
+    by_class = class_rows(slug, run) if run else []
     context = {
         "filters": filters,
         "choices": _choices(request.GET, canvas_set, runs, run, "index" if not filters.hardest else ""),
@@ -130,7 +133,8 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "cards": [Card(canvas, outcomes.get(canvas.pk, ())) for canvas in page.rows],
         "run": run,
-        "classes": BY_CLASS.of(class_rows(slug, run)) if run else None,
+        "classes": BY_CLASS.of(by_class) if run else None,
+        "said": _said_of_run(run, by_class) if run else "",
         "answers": reads.answers_of(canvas_set, filters.task) if filters.task else [],
         **_head(request, canvas_set),
     }
@@ -150,10 +154,11 @@ def canvas(request: HttpRequest, slug: str, index: int) -> HttpResponse:
         QuestionRow(
             question,
             canvas.descriptions.get(question.task_name, ""),
-            [answers.get(question.pk, {}).get(run.pk) for run in runs],
+            [(run, answers.get(question.pk, {}).get(run.pk)) for run in runs],
         )
         for question in questions
     ]
+    found = {cell.outcome for row in rows for _, cell in row.cells if cell}
     before, after = reads.canvas_neighbors(canvas)
     shapes = _shapes(canvas)
     context = {
@@ -166,21 +171,12 @@ def canvas(request: HttpRequest, slug: str, index: int) -> HttpResponse:
         "descriptions": sorted(
             (name, text) for name, text in canvas.descriptions.items() if name in STORED_DESCRIPTIONS
         ),
-        "runs": runs,
+        "runs": list(zip(runs, _right(rows), strict=True)) if rows else [],
         "rows": rows,
         "doubts": Question.DOUBTS,
         "any_examples": any(question.examples for question in questions),
-        "right": [
-            n_of(sum(cell.outcome == Outcome.CORRECT for cell in ended), len(ended))
-            for column in zip(*(row.cells for row in rows), strict=True)
-            for ended in [[cell for cell in column if cell and cell.outcome]]
-        ],
-        "outcomes": [
-            outcome
-            for outcome in Outcome.values
-            if any(cell and cell.outcome == outcome for row in rows for cell in row.cells)
-        ],
-        "any_unfinished": any(cell and not cell.outcome for row in rows for cell in row.cells),
+        "outcomes": [outcome for outcome in Outcome.values if outcome in found],
+        "any_unfinished": "" in found,
         "variants": names,
         "variant": names[at] if names else "",
         "previous": None if before is None else reverse("frontend:canvas", args=(slug, before)),
@@ -215,6 +211,13 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
     }
     context |= _head(request, canvas_set)
     return render(request, "frontend/canvases/audit.html", context)
+
+
+def _right(rows: Sequence[QuestionRow]) -> list[str]:
+    """How many of its ended answers each run has right."""
+    columns = zip(*(row.cells for row in rows), strict=True)
+    ended = [[cell.outcome for _, cell in column if cell and cell.outcome] for column in columns]
+    return [n_of(outcomes.count(Outcome.CORRECT), len(outcomes)) for outcomes in ended]
 
 
 def _list(request: HttpRequest, form: CanvasSetForm, status: int = 200) -> HttpResponse:
@@ -280,6 +283,20 @@ def _run_shown(request: HttpRequest, runs: Sequence[Run], of_set: QuerySet[Run])
     completed = [run for run in runs if run.status in COMPLETED]
     completed.sort(key=lambda run: run.limit is not None)  # a run of all tasks before a part of them
     return next((run for run in completed if not run.is_baseline), next(iter(completed), None))
+
+
+def _said_of_run(run: Run, by_class: Sequence[ClassRow]) -> str:
+    """How the run whose answers the gallery shows scored, and on which classes best and worst."""
+    mean = run.numbers_of(run.headline).mean
+    if mean is None:
+        return ""
+    said = f"{visible(run.model)} scores {score(mean)} on these canvases"
+    if len(by_class) < 2:
+        return f"{said}."
+    best, worst = by_class[0], by_class[-1]
+    classes = ((each.name, each.score.mean) for each in (best, worst))
+    ends = [f"{sentence_case(name).lower()} ({score(of)})" for name, of in classes]
+    return f"{said}: best on {ends[0]}, worst on {ends[1]}."
 
 
 def _tabs(request: HttpRequest, canvas_set: CanvasSet) -> dict[str, object]:
