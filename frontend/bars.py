@@ -13,14 +13,14 @@ from benchmarks.presentation import labels
 from benchmarks.queries.history import Point
 from benchmarks.queries.task_grid import SharedTasks
 
-_MOST_POINTS = 6
+_FEWEST_POINTS, _MOST_POINTS = 3, 6
 """Runs that a small trend shows."""
 _STEP, _WIDTH = 8, 48
 """Of a small trend, in pixels."""
 
 
 def spark(points: Sequence[Point], direction: str = "") -> SafeString:
-    """The latest means from 0 to 1, the newest beside its number; gray without a direction. A single mean is no trend:
+    """The latest means from 0 to 1, the newest beside its number; gray without a direction. Two means are no trend yet:
     nothing is drawn."""
     shown = points[-_MOST_POINTS:]
     if any(not 0 <= point.mean <= 1 for point in shown):
@@ -29,12 +29,13 @@ def spark(points: Sequence[Point], direction: str = "") -> SafeString:
     line = format_html(
         '<path d="M{}"/><circle cx="{}" cy="{}" r="3"/>', "L".join(f"{x} {y}" for x, y in places), *places[-1]
     )
+    width = _WIDTH if len(shown) >= _FEWEST_POINTS else 0
     return format_html(
         '<svg class="spark {}" width="{}" height="28" viewBox="0 0 {} 28" aria-hidden="true">{}</svg>',
         direction or "quiet",
+        width,
         _WIDTH,
-        _WIDTH,
-        line if len(shown) > 1 else "",
+        line if width else "",
     )
 
 

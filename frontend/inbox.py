@@ -15,8 +15,9 @@ from benchmarks.presentation.actions import allowed_actions
 from benchmarks.presentation.numbers import interval, n_of, plural, points, signed_points
 from benchmarks.queries.datasets import files_needing_attention
 from benchmarks.queries.reviews import answers_to_label
-from benchmarks.queries.runs import blocked, troubled_runs
+from benchmarks.queries.runs import Blocked, blocked, troubled_runs
 from benchmarks.queries.schedules import MOST_SHOWN, open_score_drops
+from frontend.view_models import spent
 
 TROUBLED = 5
 
@@ -80,13 +81,8 @@ def _drop(drop: ScoreDrop, *others: ScoreDrop) -> Notice:
 
 
 def _run(run: Run) -> Notice:
-    done, answered = n_of(run.done, run.total), run.done > run.errors
-    name = f"Run {run.pk}: {run.model} on {run.dataset.title}"
-    said, detail = {
-        RunStatus.PAUSED: (f"is paused after {done} results", "Resume the run to continue."),
-        RunStatus.FAILED: (f"stopped after {done} results" if answered else "stopped before its first answer", ""),
-    }.get(RunStatus(run.status), (f"has {plural(run.errors, 'error')} in {plural(run.total, 'result')}", ""))
     stop, page = blocked(run), reverse("frontend:run", args=(run.pk,))
+    said, detail = _trouble(run, stop)
     actions = [] if stop else [*allowed_actions(run, ("resume", "retry")).items()][:1]
     link = None
     if stop:
@@ -94,13 +90,28 @@ def _run(run: Run) -> Notice:
     return Notice(
         state=run.status,
         kind="Run",
-        title=f"{name} {said}",
+        title=f"{run.model} on {run.dataset.title} {said}",
         url=page,
-        detail=run.error_message[:200] or detail or "Errors have no score.",
+        detail=f"Run {run.pk}. {detail}",
         at=run.completed_at or run.created_at,
         link=link,
         post=next(((label, reverse("frontend:run-action", args=(run.pk, name))) for name, label in actions), None),
     )
+
+
+def _trouble(run: Run, stop: Blocked | None) -> tuple[str, str]:
+    """What happened to a run, as the end of a sentence that begins with its model, and what is known besides."""
+    done = n_of(run.done, run.total)
+    message = run.error_message.removeprefix(f"The model {run.model} failed. ")[:200]
+    if run.status == RunStatus.PAUSED:
+        at = f"is paused after {done} results"
+        return (f"{at}: the budget is spent", spent(run).said) if stop else (at, message or "Resume it to continue.")
+    if run.status != RunStatus.FAILED:
+        failed = f"has {plural(run.errors, 'error')} in {plural(run.total, 'result')}"
+        return failed, message or "Errors have no score."
+    if stop:
+        return "stopped: the API key was refused", message
+    return (f"stopped after {done} results" if run.done > run.errors else "stopped before its first answer"), message
 
 
 def provider_page(name: str) -> str:
@@ -116,7 +127,8 @@ def _file(file: DatasetFile) -> Notice:
     elif file.state == "broken":
         facts.append("The file is imported when it is valid.")
     page = f"{reverse('frontend:datasets')}#files"
-    title = f"{file.path}: {file.get_state_display()}"
+    state = file.get_state_display()
+    title = f"{file.path}: {state[:1].lower()}{state[1:]}"
     detail = " ".join(facts)
     return Notice("completed_with_errors", "File", title, page, detail, file.checked_at, link=("Show file", page))
 

@@ -27,6 +27,7 @@ _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight"
 @dataclass(frozen=True, slots=True)
 class Cell:
     """The latest score of a model on a benchmark, with the runs before it; ``history`` is ``None`` without a run.
+    ``n_of`` is in parts that do not break.
 
     ``change`` and ``direction``, up or down, are set if the paired test finds a change from the run before. ``note``
     says what distinguishes it from others in its row.
@@ -34,7 +35,7 @@ class Cell:
 
     model: str
     history: History | None = None
-    n_of: str = ""
+    n_of: Sequence[str] = ()
     is_whole: bool = True
     note: str = ""
     compared: Compared | None = None
@@ -154,7 +155,7 @@ def _cell(history: History, of_row: str, compared: Mapping[int, Compared]) -> Ce
     return Cell(
         history.model,
         history,
-        n_of_mean(history.metric, last.numbers),
+        n_of_mean(history.metric, last.numbers).split(", "),
         last.numbers.n == last.numbers.n_expected,
         ", ".join(part for part in about.split(", ") if part not in of_row.split(", ")),
         pair,

@@ -59,3 +59,15 @@ def test_a_row_shows_what_most_models_share_though_one_has_a_newer_run_of_anothe
     make_scored_run(dataset, (1.0, 1.0, 0.0, 0.0), model="loop/three", parameters={"prompt_template": "Sing: {input}"})
     html = page(client, "/").partition('<table class="board">')[2].partition("</table>")[0]
     assert re.findall(r">(\d\.\d{3})<", html) == ["0.750", "0.500", "0.250"]
+
+
+def test_two_scores_are_no_trend_and_what_is_missing_stands_in_lines_that_do_not_break(client: Client) -> None:
+    dataset = make_dataset(4)
+    for _ in range(2):
+        make_scored_run(dataset, (1.0, 1.0, 0.0, None), model="loop/one")
+    board = page(client, "/").partition('<table class="board">')[2].partition("</table>")[0]
+    assert "<circle" not in board
+    assert "n = <span>3 of 4 (75%)</span>" in " ".join(board.split())
+    assert "<span>at least 0.500</span>" in board
+    make_scored_run(dataset, (1.0, 1.0, 0.0, None), model="loop/one")
+    assert "<circle" in page(client, "/").partition('<table class="board">')[2]

@@ -75,3 +75,13 @@ def test_metrics_of_a_run_do_not_repeat_the_notes_of_the_headline() -> None:
     other = beside(replace(headline, name="b", note="small sample: 8 results; approximate"), headline)
     assert (other.sample, other.note) == ("", "approximate")
     assert beside(replace(headline, sample="7 of 8"), headline).sample == "7 of 8"
+
+
+def test_the_inbox_names_a_model_once_and_says_why_its_run_stopped(client: Client) -> None:
+    message = "The model loop/m failed. loop: 401 wrong key."
+    run = make_scored_run(values=(None, None), model="loop/m", status=RunStatus.FAILED, error_message=message)
+    run.results.update(error_kind="authentication")
+    notice = page(client, "/").partition('class="inbox"')[2].partition("</li>")[0]
+    assert "stopped: the API key was refused" in notice
+    assert f"Run {run.pk}. loop: 401 wrong key." in notice
+    assert notice.count("loop/m") == 1
