@@ -84,12 +84,21 @@ def surface_lines(
         for cell in own:
             shown = tooltip(cell, measure, group, f"{cell['n_shapes']} shapes")
             parts.append(plot.dot(cell["n_shapes"], cell["mean"], shown))
-        ends = dict.fromkeys((spots[0], spots[-1]))
-        parts += [plot.words(*spot, measure.words(spot[1]), dy=15 if spot[1] > 0.7 else -9) for spot in ends]
+        ends = {spots[0]: spots[:2][-1], spots[-1]: spots[-2:][0]}
+        parts += [
+            plot.words(*spot, measure.words(spot[1]), dy=_beside(y.share(spot[1]), y.share(nearest[1])))
+            for spot, nearest in ends.items()
+        ]
         panels.append(_panel(plot, group, parts))
     title = f"{measure.title} by number of shapes, by {by}"
     note = "From left to right: more shapes. Line: mean. Band: 95% interval."
     return _surface((name, title, note), by, cells, tuple(panels))
+
+
+def _beside(height: float, of_nearest: float) -> int:
+    """Pixels down to the words at the end of a line: on the side that the line does not take, if there is room."""
+    is_above = height < 0.85 and (of_nearest <= height or height < 0.15)
+    return -9 if is_above else 17
 
 
 def _panel(plot: Plot, group: str, parts: Sequence[SafeString]) -> SafeString:

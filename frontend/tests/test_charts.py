@@ -281,6 +281,14 @@ def test_there_is_no_chart_without_numbers() -> None:
     assert difficulty_charts.threshold_charts([replace(CURVE, status="flat")]) == []
 
 
+def test_words_at_the_ends_of_a_line_stand_on_the_side_that_the_line_does_not_take() -> None:
+    falling = [{**CELLS[0], "n_shapes": n, "mean": mean} for n, mean in ((3, 0.8), (4, 0.4))]
+    chart = difficulty_charts.surface_lines(falling, SCORE)
+    assert chart is not None
+    placed = dict(re.findall(r'<text class="name"[^>]*dy="(-?\d+)"[^>]*>([^<]+)<', chart.panels[0]))
+    assert placed == {"-9": "0.800", "17": "0.400"}
+
+
 def test_each_cell_of_the_surface_links_to_its_results() -> None:
     chart = difficulty_charts.surface_heat_map(CELLS, SCORE)
     assert chart is not None
