@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import SequenceMatcher
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Any
 
 from benchmarks.metrics.task_parts import ExpectedCall
@@ -75,6 +75,36 @@ class CallPair:
 
 def excerpt(text: str, length: int = EXCERPT_LENGTH) -> Excerpt:
     return Excerpt(text[:length], max(0, len(text) - length))
+
+
+_LAYOUT = re.compile(r"^\s*[|>#]|^[ \t]|\t|\S {2,}\S|`{3}|\n\d+[.)] |\n[-*+•] ", re.MULTILINE)
+"""What stands where it stands on purpose: code, tables, lists, columns, quotes."""
+_NARROWEST, _FILLED = 60, 0.85
+"""Characters of the longest line of wrapped prose, and the share of it that its other lines fill."""
+
+
+def has_layout(text: str) -> bool:
+    """Whether the places of words in a text mean something, as in code and tables."""
+    return bool(_LAYOUT.search(text))
+
+
+def wrapped_lines(text: str) -> list[tuple[str, bool]]:
+    """The lines of a text, each with whether the break after it only wraps prose, as in a file of narrow lines.
+
+    A break does where the line was full: the next word would not have fitted. All lines joined by breaks are the text.
+    """
+    lines = text.split("\n")
+    soft = [False] * len(lines)
+    start = 0
+    for end in (*(at for at, line in enumerate(lines) if not line.strip()), len(lines)):
+        paragraph = lines[start:end]
+        widest = max(map(len, paragraph), default=0)
+        pairs = list(pairwise(paragraph))
+        if widest >= _NARROWEST and not has_layout("\n".join(paragraph)):
+            is_full = [len(line) + 1 + len(after.split(" ")[0]) > _FILLED * widest for line, after in pairs]
+            soft[start : start + len(pairs)] = is_full if all(is_full) else [False] * len(pairs)
+        start = end + 1
+    return list(zip(lines, soft, strict=True))
 
 
 def passages_of(context: Sequence[str], retrieved: Sequence[str] | None) -> list[tuple[str, int, list[Excerpt]]]:

@@ -26,6 +26,25 @@ from benchmarks.summary import Canvases, Corrected, Expected, MetricNumbers, Sum
 
 _FAULTS = {"n_unparsable": "unparsable", "n_truncated": "cut off", "n_refused": "refused"}
 _ERRORS = {f"n_{kind}_error": f"{kind} error" for kind in ("provider", "internal", "judge", "metric")}
+_ADVICE = {
+    "rate_limited": "The endpoint limits the rate of requests. Retry later or with fewer at once.",
+    "timeout": "The endpoint took too long. Retry, or raise the timeout.",
+    "connection": "The endpoint was not reached. Check that it runs, then retry.",
+    "server": "The endpoint failed. A retry can help.",
+    "bad_response": "The endpoint's response could not be read. A retry can help.",
+    "bad_request": "The endpoint refused this request. Check what was sent before you retry.",
+    "authentication": "The endpoint refused the API key. Check the key, then retry.",
+    "not_found": "The endpoint does not know this model or address. Check its name, then retry.",
+    "too_large": "The prompt is longer than the model accepts. A retry does not help.",
+    "unsupported": "The model does not support what this task needs. A retry does not help.",
+}
+"""Kind of a provider error → whose fault it is, and what to do."""
+
+
+def error_advice(kind: str, outcome: str) -> str:
+    """Whose fault an error is, what to do, and that the model does not pay for it."""
+    fault = _ADVICE.get(kind, "") if outcome != "internal_error" else "The fault is here, not in the model."
+    return f"{fault} The result has no score and does not count in the mean.".strip()
 
 
 class JudgeTrial(TypedDict):

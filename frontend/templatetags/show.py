@@ -27,7 +27,7 @@ from benchmarks.presentation.providers import PROVIDER_STATUS, SUPPORT
 from benchmarks.queries.tables import providers, runs
 from frontend import bars, ruler
 from frontend.chart_parts import Chart
-from frontend.texts import Excerpt, excerpt
+from frontend.texts import Excerpt, excerpt, has_layout, wrapped_lines
 from frontend.view_models import MetricRow
 
 register = template.Library()
@@ -335,10 +335,21 @@ def as_json(value: Any) -> str:
 
 
 @register.inclusion_tag("frontend/components/text.html")
-def long_text(text: str | Excerpt | None, whole_url: str = "", name: str = "") -> dict[str, object]:
-    """An untrusted text: escaped, whitespace kept, cut if long, with a link to the full text; ``name`` is its id."""
+def long_text(
+    text: str | Excerpt | None, whole_url: str = "", name: str = "", *, prose: bool = False
+) -> dict[str, object]:
+    """An untrusted text: escaped, whitespace kept, cut if long, with a link to the full text; ``name`` is its id. Of
+    ``prose``, breaks that only wrap lines are drawn as spaces."""
     shown = text if isinstance(text, Excerpt) else excerpt(text or "")
-    return {"excerpt": shown, "whole_url": whole_url, "name": name}
+    return {"excerpt": shown, "whole_url": whole_url, "name": name, "prose": prose and not has_layout(shown.text)}
+
+
+@register.filter
+def reflowed(text: str) -> SafeString:
+    """An untrusted text with all of its characters, in which breaks that only wrap prose show as spaces."""
+    lines = wrapped_lines(texts.visible(text))
+    marked = ((line, mark_safe('<span class="wrap">\n</span>' if soft else "\n")) for line, soft in lines[:-1])
+    return format_html("{}{}", format_html_join("", "{}{}", marked), lines[-1][0])
 
 
 @register.inclusion_tag("frontend/components/select.html")

@@ -527,9 +527,22 @@ def test_a_failed_result_shows_its_error_and_attempts(client: Client) -> None:
     run = make_scored_run(values=(None,))
     html = page(client, f"/runs/{run.pk}/results/{run.results.get().pk}/")
     assert "No first byte within 120 s." in html
+    assert "The endpoint took too long. Retry, or raise the timeout. The result has no score" in html
+    assert f'action="/runs/{run.pk}/do/retry/"' in html
+    assert "See the request" in html
+    assert "Answer</h3>" not in html, "there is none"
     assert "Attempts (1)" in html
     attempts = html[html.index("Attempts (1)") :]
     assert all(part in attempts for part in ("40\u00a0ms", "2\u00a0min", "Timeout"))
+
+
+def test_a_reason_that_the_verdict_says_is_not_said_again(client: Client) -> None:
+    run = make_scored_run(values=(0.0,), answer="five", metrics=["exact_match", "contains"], variant="plain")
+    run.results.get().scores.update(reason="The number differs.")
+    html = page(client, f"/runs/{run.pk}/results/{run.results.get().pk}/")
+    assert html.count("The number differs.") == 2, "once a metric"
+    assert "Scores and reasons" not in html
+    assert "· plain" in html
 
 
 def test_a_result_not_sent_yet_has_a_page(client: Client) -> None:

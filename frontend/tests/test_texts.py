@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontend.texts import DIFF_LENGTH, TEXT_BUDGET, call_pairs, difference, excerpt, turns
+from frontend.texts import DIFF_LENGTH, TEXT_BUDGET, call_pairs, difference, excerpt, has_layout, turns, wrapped_lines
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
@@ -99,3 +99,26 @@ def test_calls_of_one_name_are_paired_and_missing_ones_leave_a_gap() -> None:
 def test_a_malformed_call_is_shown_as_it_came() -> None:
     (pair,) = call_pairs([], [{"name": "add", "arguments": None, "raw": "{a:", "malformed": True}])
     assert (pair.made, pair.malformed, pair.equal) == ("add({a:)", True, False)
+
+
+FULL = "Along its whole boundary stand posts at distances of 1.5 m, one of them"
+
+
+def test_only_breaks_that_wrap_full_lines_of_prose_are_soft() -> None:
+    wrapped = f"{FULL}\n{FULL}\nin every corner."
+    assert [soft for _, soft in wrapped_lines(wrapped)] == [True, True, False]
+    for kept in ("Roses are red\nviolets are blue", f"{FULL}\nNo.\n{FULL}", f"{FULL}\n\n{FULL}", f"- {FULL}\n- {FULL}"):
+        assert not any(soft for _, soft in wrapped_lines(kept)), kept
+    table = f"| {FULL} |\n| {FULL} |"
+    assert not any(soft for _, soft in wrapped_lines(table))
+
+
+@given(st.text(alphabet="ab \n|", max_size=400))
+def test_lines_joined_by_breaks_are_the_text_again(text: str) -> None:
+    assert "\n".join(line for line, _ in wrapped_lines(text)) == text
+
+
+@pytest.mark.parametrize("text", ["def f():\n    return 1", "| a | b |", "a    b", "```\nx\n```", "One:\n- a\n- b"])
+def test_code_tables_and_lists_have_a_layout(text: str) -> None:
+    assert has_layout(text)
+    assert not has_layout("How many posts are there?\n\nExplain briefly.")

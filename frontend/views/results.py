@@ -14,9 +14,10 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.dataset_format.messages import images_of
 from benchmarks.metrics.conversations import turn_answers
-from benchmarks.models import LOST, Dataset, Result, Score, Transcript
-from benchmarks.presentation.actions import refusal
-from benchmarks.presentation.sentences import score_with_status
+from benchmarks.models import LOST, Dataset, Result, Run, Score, Transcript
+from benchmarks.presentation.actions import ACTIONS, refusal
+from benchmarks.presentation.numbers import plural
+from benchmarks.presentation.sentences import error_advice, score_with_status
 from benchmarks.queries import results as reads
 from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
 from benchmarks.queries.steps import Steps, has_steps
@@ -53,7 +54,7 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
     texts = None if result.run.texts_pruned else transcript
     steps = Steps(result) if texts and (texts.tool_calls or has_steps(result)) else None
     previous, following = reads.result_neighbors(result, params.result_filters(request.GET))
-    scores = [_shown(score, texts.actual_output if texts else "") for score in reads.scores_of(result)]
+    scores = [_shown(score, texts) for score in reads.scores_of(result)]
     context = {
         "result": result,
         "run": result.run,
@@ -73,10 +74,12 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "has_steps": steps is not None,
         "fault": steps.fault(task, written_expectation) if steps else None,
         "scores": scores,
-        "is_told": len(scores) == 1 and _is_told(scores[0]),
+        "detailed": [score for score in scores if not score["is_told"]],
         "conversation": _conversation(result, texts),
         "seed": result.run.sent_seed(result.repeat),
         "attempts": attempt_rows(transcript.attempts) if transcript else [],
+        "advice": error_advice(result.error_kind, result.outcome) if result.error_message else "",
+        "retry": _retry_label(request, result.run),
         "failed_again": _failed_again(transcript.attempts[-1]) if transcript and transcript.attempts else None,
         "may_copy": may_copy(request, result.run),
         "may_fix": result.run.dataset.kind == Dataset.Kind.YAML and may(request.user, "benchmarks.change_task"),
@@ -177,13 +180,15 @@ def _expected(turn: Mapping[str, Any]) -> str:
     return "\n".join(filter(None, stated))
 
 
-def _shown(score: Score, answer: str) -> dict[str, object]:
+def _shown(score: Score, texts: Transcript | None) -> dict[str, object]:
     judge = score.judge or {}
-    return {
+    answer = texts.actual_output.strip().casefold() if texts else ""
+    extracted = score.extracted if score.extracted and score.extracted.casefold() != answer else None
+    shown = {
         "metric": metric_row(score.metric),
         "text": score_with_status(score.value, score.status),
         "reason": excerpt(score.reason, REASON_LENGTH),
-        "extracted": excerpt(score.extracted, REASON_LENGTH) if score.extracted not in (None, answer.strip()) else None,
+        "extracted": None if extracted is None else excerpt(extracted, REASON_LENGTH),
         "judge_prompt": excerpt(str(judge.get("prompt", "")), REASON_LENGTH),
         "judge_reply": excerpt(str(judge.get("raw_reply", "")), REASON_LENGTH),
         "judge_notes": judge.get("notes", ()),
@@ -192,12 +197,13 @@ def _shown(score: Score, answer: str) -> dict[str, object]:
         "judged": bool(judge),
         "retries": [_retry(retry, retry["reason"]) for retry in score.detail.get("retries", [])[-RETRIES_SHOWN:]],
     }
+    return shown | {"is_told": texts is not None and _is_told(shown)}
 
 
 def _is_told(shown: Mapping[str, Any]) -> bool:
     """Whether the verdict at the head of the page says all of a score."""
     more = ("judged", "retries", "verdicts", "judge_notes")
-    whole = 0 < len(shown["reason"].text) <= HEAD_LENGTH and not shown["reason"].left_out
+    whole = len(shown["reason"].text) <= HEAD_LENGTH and not shown["reason"].left_out
     return whole and shown["extracted"] is None and not any(shown[name] for name in more)
 
 
@@ -211,6 +217,12 @@ def _texts_of(score: Score) -> str:
     }
     head = f"{metric_row(score.metric).title}: {score_with_status(score.value, score.status)}\n{score.reason}"
     return "\n\n".join([head, *(f"{title}:\n{text}" for title, text in texts.items() if text)])
+
+
+def _retry_label(request: HttpRequest, run: Run) -> str:
+    """What the button says that retries the errors of the run; empty if that is not possible."""
+    possible = may_launch(request.user) and refusal("retry", run) is None
+    return ACTIONS["retry"].label.format(errors=plural(run.errors, "error")) if possible else ""
 
 
 def _failed_again(attempt: Mapping[str, Any]) -> dict[str, object] | None:
