@@ -895,3 +895,20 @@ def test_a_benchmark_shows_its_title_and_why_it_is_not_ranked_and_is_selected_to
     assert "Only 2 of 4 results have a score" in html.split("Not ranked")[1]
     assert '<input type="checkbox" name="dataset" value="sums" form="selected" aria-label="Select Short sums"' in html
     assert re.search(r'<form id="selected" [^>]*action="/runs/new/"', html)
+
+
+def test_best_for_its_price_marks_only_some(client: Client) -> None:
+    dataset = make_dataset(4)
+    for model, right, cost in (("a/good", 4, 2.0), ("a/cheap", 1, 1.0)):
+        make_scored_run(dataset, [1.0] * right + [0.0] * (4 - right), model=model, cost_usd=cost)
+    address = f"/leaderboard/?dataset={dataset.slug}"
+    assert "best for its price" not in page(client, address), "true of all"
+    make_scored_run(dataset, [0.0] * 4, model="a/dear", cost_usd=3.0)
+    assert page(client, address).count("best for its price") == 2
+
+
+def test_a_run_on_a_dataset_says_that_it_has_no_surface(client: Client) -> None:
+    run = make_scored_run()
+    html = page(client, f"/runs/{run.pk}/surface/")
+    assert "only runs on canvas sets have one" in html
+    assert "zero-shot" not in html

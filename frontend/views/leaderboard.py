@@ -260,10 +260,12 @@ def _row(place: rankings.Place, table: RankedTable, decimals: int) -> Row:
 
 
 def _best_for_price(rows: Sequence[Row]) -> set[int]:
-    """The ranked runs than which nothing is both better and cheaper, of at least two with a known cost."""
+    """The ranked runs than which nothing is both better and cheaper; none if that is true of all with a known cost,
+    because the mark then tells nobody apart."""
     priced = [row for row in rows if row.rank and row.cost is not None and row.numbers.mean is not None]
     points = [(row.cost or 0.0, row.numbers.mean or 0.0) for row in priced]
-    return {priced[index].run.pk for index in charts.frontier(points)} if len(priced) > 1 else set()
+    best = {priced[index].run.pk for index in charts.frontier(points)}
+    return best if len(best) < len(priced) else set()
 
 
 def _equal_n(rows: Sequence[Row]) -> str:
