@@ -190,3 +190,21 @@ def test_more_days_than_a_calendar_has_filter_nothing(client: Client) -> None:
     make_scored_run(model="loop/old")
     for days in ("36501", "9999999", "999999999"):
         assert "loop/old" in client.get(f"/runs/?days={days}").content.decode(), days
+
+
+def test_columns_that_say_nothing_of_any_row_are_left_out(client: Client) -> None:
+    run = make_scored_run()
+    Run.objects.filter(pk=run.pk).update(cost_usd=None)
+    html = page(client, "/runs/single/")
+    heads = html.partition("<thead")[2].partition("</thead>")[0]
+    assert "Cost" not in heads, "unknown of all"
+    assert "0 to 1" in heads
+    Run.objects.filter(pk=run.pk).update(
+        cost_usd=0.5, status="failed", error_message=f"The model {run.model} failed. 401."
+    )
+    html = page(client, "/runs/single/")
+    heads = html.partition("<thead")[2].partition("</thead>")[0]
+    assert "Cost" in heads
+    assert "0 to 1" not in heads, "no score to draw"
+    assert "401." in html
+    assert "The model" not in html.partition("<tbody")[2]

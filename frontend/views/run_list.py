@@ -13,7 +13,7 @@ from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.live import live_state
 from benchmarks.queries.run_list import TABS, counts, listed, rows_of
 from benchmarks.queries.runs import models_used, receiving, tags_used
-from benchmarks.queries.tables.run_list import LISTED
+from benchmarks.queries.tables.run_list import LISTED, told
 from benchmarks.queries.tables.runs import RECEIVING
 from benchmarks.services.access import may, may_launch
 from benchmarks.services.saved_views import LONGEST_NAME, list_query, may_save_views, saved_views
@@ -52,6 +52,7 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         return HttpResponseRedirect(f"{reverse('frontend:single-runs')}?{request.GET.urlencode()}")
     page = Paginator(rows_of(tab, filters), PAGE_SIZE).get_page(request.GET.get("page"))
     datasets, columns = runnable_datasets(), chosen_columns(request.GET, LISTED)
+    rows = listed(tab, page)
     titles = {
         "dataset": {dataset.slug: dataset.title for dataset in datasets},
         "status": dict(RunStatus.choices),
@@ -65,7 +66,7 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         "tabs": tabs(request, counts()),
         "empty": EMPTY[tab],
         "page": page,
-        "listed": LISTED.where(**columns).of(listed(tab, page)),
+        "listed": LISTED.where(**columns).where(**told(rows)).of(rows),
         "filters": filters,
         "chips": chips(request.GET, _CHIPS, titles),
         "columns": columns_offered(LISTED, columns),

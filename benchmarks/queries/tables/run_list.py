@@ -19,11 +19,12 @@ from benchmarks.presentation.cells import (
     Strip,
     Tick,
     Words,
+    cell_text,
     run_state,
     soft,
     tag,
 )
-from benchmarks.presentation.numbers import MISSING, number, plural, points, score
+from benchmarks.presentation.numbers import MISSING, UNKNOWN, number, plural, points, score
 from benchmarks.presentation.sentences import silent
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.run_list import Listed, ListedExperiment, ListedRun
@@ -119,7 +120,8 @@ def _finding(row: Listed) -> Cell:
     if run.is_live or run.status == RunStatus.PAUSED:
         return [_sentence(run.error_message), _sentence(silent(run)), _so_far(run)]
     kept = f"{plural(_kept(run), 'answer')} kept." if run.total else ""
-    return " ".join(filter(None, [_sentence(run.error_message), kept])) or MISSING
+    message = run.error_message.removeprefix(f"The model {run.model} failed. ")  # which its row names
+    return " ".join(filter(None, [_sentence(message), kept])) or MISSING
 
 
 def _sentence(message: str) -> str:
@@ -151,6 +153,14 @@ def _n_of(n: int, total: int) -> str:
 
 def _cost(row: Listed) -> Cell:
     return row.progress.priced if isinstance(row, ListedExperiment) else cost(row.run)
+
+
+def told(rows: Sequence[Listed]) -> dict[str, bool]:
+    """Which columns say something of these rows: scores that can be drawn, a cost that is known of one."""
+    return {
+        "ruler": any(_bar(row) for row in rows),
+        "cost": any(cell_text(_cost(row)) not in (UNKNOWN, MISSING) for row in rows),
+    }
 
 
 def _at(row: Listed) -> datetime:
