@@ -102,7 +102,8 @@ def _found(matches: Matches) -> Iterator[_Entry]:
         said = found[experiment.pk] or f"{RUN_STATUS[state.status]}, {n_of(state.ended, state.runs)} runs ended"
         yield _Entry("Experiment", experiment.name, reverse("frontend:experiment", args=(experiment.pk,)), said)
     for run in matches.runs:
-        name = f"Run {run.pk}: {run.name or f'{run.model} on {run.dataset.title}'}"
+        model = f"{run.model} ({run.variant})" if run.variant else run.model
+        name = f"Run {run.pk}: {run.name or f'{model} on {run.dataset.title}'}"
         drawn = _drawn(run_row(run))
         yield _Entry("Run", name, reverse("frontend:run", args=(run.pk,)), run_finding(run), ruler=drawn)
     for task, correct, answers in matches.tasks:

@@ -120,6 +120,12 @@ def test_the_search_is_as_many_queries_for_many_matches_as_for_one(client: Clien
 
 
 @pytest.mark.django_db
+def test_a_run_is_found_with_the_name_of_its_variant(client: Client) -> None:
+    run = make_scored_run(model="vendor/large", variant="plain")
+    assert f"Run {run.pk}: vendor/large (plain) on " in re.sub("</?b>", "", matches(client, str(run.pk)))
+
+
+@pytest.mark.django_db
 def test_the_commands_start_and_compare_runs(client: Client) -> None:
     html = page(client, "/search/")
     for title, path in (("New run", "/runs/new/"), ("Compare runs", "/compare/")):
