@@ -735,6 +735,15 @@ def test_runs_without_a_common_metric_are_offered_by_benchmark(client: Client) -
     assert f'href="/compare/?runs={ids[0]}%2C{ids[1]}"' in html
 
 
+def test_a_test_that_all_pairs_share_is_named_once(client: Client) -> None:
+    dataset = make_dataset(12)
+    values = ([1.0] * 12, [1.0] * 5 + [0.0] * 7, [0.0] * 12)
+    ids = [make_scored_run(dataset, each, model=f"a/{name}").pk for each, name in zip(values, "xyz", strict=True)]
+    html = page(client, "/compare/?runs=" + ",".join(map(str, ids)))
+    assert re.findall(r"Test: ([\w' ,-]+)", html) == ["exact McNemar test"]
+    assert html.count("McNemar") == 1
+
+
 def test_two_runs_are_compared_on_their_shared_tasks(client: Client) -> None:
     dataset = make_dataset(40)
     good = make_scored_run(dataset, [1.0] * 40, model="a/good")

@@ -61,7 +61,7 @@ def difference_table(first: str) -> Table[Compared]:
             Column("Worse", lambda row: row.comparison.n_worse, "number", only="page"),
             Column("p", lambda row: p_value(row.comparison.p_value), "number", only="text"),
             Column("p (Holm)", lambda row: p_value(row.p_adjusted), "number", info="holm"),
-            Column("Test", _test, look="small soft wide-only", only="page"),
+            Column("Test", _test, look="small soft wide-only", only="page", given="tests_differ"),
         ],
         captioned=True,
     )
@@ -72,10 +72,12 @@ PAIRS = difference_table("Reference run")
 
 
 def differences_from(first: Run, rows: Sequence[Compared]) -> Shown[Compared]:
-    """The ``rows`` compare runs with ``first``."""
-    table, name = difference_table(f"Run {first.pk}"), f"run {first.pk}"
-    caption = f"Difference: this run minus {name}, in points with 95% interval."
-    return table.of(rows, title=caption)
+    """The ``rows`` compare runs with ``first``. A test that all share is named once."""
+    tests = sorted({_test(row) for row in rows})
+    caption = f"Difference: this run minus run {first.pk}, in points with 95% interval."
+    shared = f" Test: {tests[0]}." if len(tests) == 1 else ""
+    table = difference_table(f"Run {first.pk}").where(tests_differ=len(tests) > 1)
+    return table.of(rows, title=caption + shared)
 
 
 @dataclass(frozen=True, slots=True)
