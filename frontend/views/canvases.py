@@ -17,6 +17,7 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import COMPLETED, Outcome, Result, Run
+from benchmarks.presentation import sentences
 from benchmarks.presentation.labels import prompt_variant, sentence_case
 from benchmarks.presentation.numbers import n_of, plural, score
 from benchmarks.presentation.texts import visible
@@ -287,16 +288,15 @@ def _run_shown(request: HttpRequest, runs: Sequence[Run], of_set: QuerySet[Run])
 
 def _said_of_run(run: Run, by_class: Sequence[ClassRow]) -> str:
     """How the run whose answers the gallery shows scored, and on which classes best and worst."""
-    mean = run.numbers_of(run.headline).mean
-    if mean is None:
+    numbers = run.numbers_of(run.headline)
+    if numbers.mean is None:
         return ""
-    said = f"{visible(run.model)} scores {score(mean)} on these canvases"
+    counted = sentences.n_of_mean(run.headline, numbers)
+    said = f"{visible(run.model)} scores {score(numbers.mean)} on these canvases, n = {counted}"
     if len(by_class) < 2:
         return f"{said}."
-    best, worst = by_class[0], by_class[-1]
-    classes = ((each.name, each.score.mean) for each in (best, worst))
-    ends = [f"{sentence_case(name).lower()} ({score(of)})" for name, of in classes]
-    return f"{said}: best on {ends[0]}, worst on {ends[1]}."
+    best, worst = (sentence_case(each.name).lower() for each in (by_class[0], by_class[-1]))
+    return f"{said}: best on {best}, worst on {worst}."
 
 
 def _tabs(request: HttpRequest, canvas_set: CanvasSet) -> dict[str, object]:

@@ -38,7 +38,7 @@ def _effect(row: Compared) -> Cell:
     return [Words(found.effect_size_name, "soft small"), score(found.effect_size)]
 
 
-def _test(row: Compared) -> Cell:
+def _test(row: Compared) -> str:
     found = row.comparison
     return f"{found.method}; {found.note}" if found.note else found.method
 
