@@ -116,17 +116,19 @@ def variants_of(questions: Iterable[Question]) -> list[tuple[str, bool]]:
 def answers_to(
     questions: Iterable[Question], variant: tuple[str, bool], most: int = 8
 ) -> tuple[list[Run], dict[int, dict[int, Result]]]:
-    """Question → run → the result of the first repeat, for the latest run of each model in a prompt variant.
+    """Question → run → the result of the first repeat, for one run of each model in a prompt variant: its latest on all
+    tasks with the plain prompt, if it has one.
 
-    The ``most`` newest runs, the one with most correct answers first. Judge calibrations replay answers, so they are
-    not runs of a model.
+    The ``most`` newest of these runs, the one with most correct answers first. Judge calibrations replay answers, so
+    they are not runs of a model.
     """
     ids = [question.pk for question in questions]
     results = Result.objects.filter(task__question__in=ids).exclude(run__kind=RunKind.CALIBRATION)
     representation, few_shot = variant
     results = results.filter(run__representation=representation, run__few_shot=few_shot)
-    latest = results.order_by().values("run__model").annotate(latest=Max("run")).values_list("latest", flat=True)
-    chosen = sorted(latest, reverse=True)[:most]
+    whole = Max("run", filter=Q(run__limit=None, run__variant=""))
+    latest = results.order_by().values("run__model").annotate(whole=whole, latest=Max("run"))
+    chosen = sorted((whole or latest for whole, latest in latest.values_list("whole", "latest")), reverse=True)[:most]
     results = (
         results.filter(run__in=chosen, repeat=1)
         .only("run_id", "outcome", "state", "value")
@@ -157,7 +159,9 @@ def doubt_about(task: Task) -> Question | None:
 def runs_on(canvas_set: CanvasSet) -> QuerySet[Run]:
     """The runs of models on a set, newest first. A page shows the numbers of one of them, which are read when used."""
     runs = Run.objects.filter(OF_MODELS, dataset__canvas_set=canvas_set).order_by("-pk")
-    return runs.only("model", "kind", "import_format", "status", "representation", "few_shot", "limit", "headline")
+    return runs.only(
+        "model", "kind", "import_format", "status", "representation", "few_shot", "limit", "variant", "headline"
+    )
 
 
 def answers_of(canvas_set: CanvasSet, task: str) -> list[str]:

@@ -209,14 +209,18 @@ def model_totals(model: str) -> ModelTotals | None:
 
 
 def model_standings(model: str) -> list[ModelStanding]:
-    """Where a model stands on each dataset by its newest full run, the newest first."""
+    """Where a model stands on each dataset, the newest run first: by its newest full run on the latest version that it
+    has run, there among as many models as possible."""
     datasets = completed_runs().order_by().filter(model=model).values("dataset")
-    newest: dict[int, tuple[Run, Alike]] = {}
+    chosen: dict[int, tuple[tuple[int, int, int], Run, Alike]] = {}
     for alike in table_candidates(Q(dataset__in=datasets)):
-        for run in alike.runs:
-            if run.model == model and (run.dataset_id not in newest or newest[run.dataset_id][0].pk < run.pk):
-                newest[run.dataset_id] = (run, alike)
-    return [_standing(run, alike) for run, alike in sorted(newest.values(), key=lambda standing: -standing[0].pk)]
+        newest = max((run for run in alike.runs if run.model == model), key=lambda run: run.pk, default=None)
+        if newest is not None:
+            others = {run.model for run in alike.runs if not run.is_baseline}
+            standing = (alike.version.number, len(others), newest.pk), newest, alike
+            chosen[newest.dataset_id] = max(standing, chosen.get(newest.dataset_id, standing), key=lambda each: each[0])
+    found = sorted(chosen.values(), key=lambda each: -each[1].pk)
+    return [_standing(run, alike) for _, run, alike in found]
 
 
 def _standing(run: Run, alike: Alike) -> ModelStanding:

@@ -49,6 +49,16 @@ def test_a_model_has_a_page_with_its_place_its_history_and_its_runs(client: Clie
     assert client.get("/models/nobody/").status_code == 404
 
 
+def test_a_model_stands_among_most_others_though_its_newest_run_is_asked_alone(client: Client) -> None:
+    dataset = make_dataset(12)
+    make_scored_run(dataset, [1.0] * 12, model="a/best")
+    make_scored_run(dataset, [0.0] * 12, model="a/behind")
+    make_scored_run(dataset, [1.0] * 12, model="a/behind", parameters={"prompt_template": "Shout: {input}"})
+    html = page(client, "/models/a/behind/")
+    assert "Others are significantly ahead on Sums." in html
+    assert "2 of 2" in html
+
+
 def test_model_names_lead_to_the_page_of_the_model_whatever_they_hold(client: Client) -> None:
     for name in ("a/b/c:free", "odd name?x=1#y", "a//b", "a/%2F", "new\nline", "../up"):
         a_history(name)

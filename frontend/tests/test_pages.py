@@ -474,7 +474,7 @@ def test_a_live_run_shows_what_came_last_what_is_provisional_and_what_is_not_ask
         assert "task-2" in newest, url
         assert "What failed so far" in html, url
         assert "The score is final when the run completes." in html, url
-        assert re.search(r"Not sent yet</span></span>\s*<b>3</b>", html), url
+        assert re.search(r"No answer yet\s*<b>3</b>", html), url
     html = page(client, f"/runs/{run.pk}/")
     assert f'action="/runs/{run.pk}/do/pause/"' in html
     assert 'id="results"' not in html
@@ -703,6 +703,23 @@ def test_the_gallery_filters_by_the_outcome_of_a_run(client: Client) -> None:
     html = page(client, f"/canvases/canvases-7/?run={run.pk}&outcome=wrong")
     assert "/canvases/canvases-7/0.svg" in html
     assert "/canvases/canvases-7/1.svg" not in html
+
+
+def test_canvases_show_the_whole_plain_runs_of_a_model_and_not_its_newest_trials(client: Client) -> None:
+    canvas_set = make_canvas_set((3, 4))
+    tasks, asked = canvas_set.dataset.current_version.task_count, {"metrics": ["task_score"]}
+    whole = make_scored_run(canvas_set.dataset, [1.0] * tasks, model="a/x", **asked)
+    make_scored_run(canvas_set.dataset, [1.0] * tasks, model="a/y", **asked)
+    variant = make_scored_run(canvas_set.dataset, [0.0] * tasks, model="a/x", variant="shouting", **asked)
+    part = make_scored_run(canvas_set.dataset, [0.0] * tasks, model="a/x", limit=2, **asked)
+    canvas = page(client, "/canvases/canvases-7/0/")
+    assert f"/runs/{whole.pk}/" in canvas
+    assert not {f"/runs/{run.pk}/" for run in (variant, part) if f"/runs/{run.pk}/" in canvas}
+    alone = make_scored_run(canvas_set.dataset, [0.0] * tasks, model="a/x", representation="coordinates", **asked)
+    gallery = page(client, "/canvases/canvases-7/")
+    assert f"run={alone.pk}" not in gallery.partition("</section>")[0]
+    assert "scores 1.000 on these canvases" in gallery
+    assert "on these canvases" not in page(client, "/canvases/canvases-7/?answer=nowhere")
 
 
 def test_a_gallery_begins_with_the_canvases_that_a_run_got_least_right(client: Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -135,7 +136,7 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
         "cards": [Card(canvas, outcomes.get(canvas.pk, ())) for canvas in page.rows],
         "run": run,
         "classes": BY_CLASS.of(by_class) if run else None,
-        "said": _said_of_run(run, by_class) if run else "",
+        "said": _said_of_run(run, by_class) if run and page.rows else "",
         "answers": reads.answers_of(canvas_set, filters.task) if filters.task else [],
         **_head(request, canvas_set),
     }
@@ -277,12 +278,14 @@ def _run_words(run: Run) -> str:
 
 def _run_shown(request: HttpRequest, runs: Sequence[Run], of_set: QuerySet[Run]) -> Run | None:
     """The run whose answers the gallery shows: the one of ``?run=``, none if that is empty, otherwise the latest
-    completed one on all tasks of a model that is no baseline."""
+    completed one of a model that is no baseline, on all tasks, prompted as most models are."""
     if "run" in request.GET:
         chosen = params.whole_number(request.GET, "run") or 0
         return next((run for run in runs if run.pk == chosen), None) or of_set.filter(pk=chosen).first()
     completed = [run for run in runs if run.status in COMPLETED]
-    completed.sort(key=lambda run: run.limit is not None)  # a run of all tasks before a part of them
+    asked = {run: (run.variant, run.representation, run.few_shot) for run in completed}
+    models = Counter(way for way, _ in {(asked[run], run.model) for run in completed})
+    completed.sort(key=lambda run: (run.limit is not None, -models[asked[run]]))
     return next((run for run in completed if not run.is_baseline), next(iter(completed), None))
 
 
