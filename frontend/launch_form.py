@@ -25,6 +25,7 @@ from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.requests import PROMPTING, SAMPLING
 from benchmarks.services.runs.presets import preset_metrics
+from benchmarks.services.runs.requests import CANVAS_METRIC
 from benchmarks.services.runs.sizing import SizeQuestion
 from benchmarks.statistics.crossed import FEWEST
 from frontend.forms import AnyChoice, Fold, RequestForm, fold_of, parameter_field
@@ -212,7 +213,11 @@ class LaunchForm(RequestForm):
             return []
         if named := self.sent.getlist("metrics"):
             offered = {metric.name for metric in fitting_metrics(_version(dataset))}
-            return [name for name in named if name in offered] or named
+            applying = [name for name in named if name in offered]
+            # As an experiment adds it, whose metrics are those of all its datasets.
+            if dataset.kind == Dataset.Kind.CANVAS and CANVAS_METRIC not in named:
+                applying.insert(0, CANVAS_METRIC)
+            return applying or named
         return preset_metrics(dataset)
 
     @property

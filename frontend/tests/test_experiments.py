@@ -11,8 +11,11 @@ from django.test import Client
 from benchmarks.engine.summary.summarize import summarize
 from benchmarks.models import Experiment, Run, RunKind, RunStatus, Task
 from benchmarks.run_parameters import RUN_PARAMETERS
-from benchmarks.services.experiments.requests import COMMON, PROMPTING
+from benchmarks.services.experiments.preview import preview
+from benchmarks.services.experiments.requests import COMMON, PROMPTING, validated_experiment
+from benchmarks.services.experiments.start import start_experiment
 from frontend.matrix import braces
+from tests.support.canvas_sets import make_canvas_set
 from tests.support.factories import JUDGE, MODEL, make_dataset
 from tests.support.page_factories import make_scored_run
 from tests.support.running import Endpoint, worked
@@ -150,6 +153,21 @@ def test_run_again_keeps_the_metrics_of_all_benchmarks(client: Client, endpoint:
     html = client.get(f"/runs/new/?experiment={first.pk}").content.decode()
     sent = {name: re.findall(rf'name="{name}" value="([^"]+)"', html) for name in ("given-sums", "metrics-sums")}
     assert sent == {"given-sums": ["contains"], "metrics-sums": ["contains"]}
+
+
+def test_an_experiment_again_scores_canvases_as_it_did_and_finds_its_runs(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    make_dataset(2)
+    canvases = make_canvas_set("3", 2).slug
+    request = {"name": "Both", "datasets": ["sums", canvases], "models": [MODEL], "metrics": ["exact_match"]}
+    experiment = start_experiment(request)
+    for run in experiment.runs.all():
+        worked(run)
+    assert experiment.runs.get(dataset__slug=canvases).metrics == ["task_score", "exact_match"]
+    again = client.get(f"/runs/new/?experiment={experiment.pk}").context["form"]
+    assert again.metrics_of(canvases) == ["task_score", "exact_match"]
+    stored = preview(validated_experiment(again.request_data())[1]).stored
+    assert sorted(stored) == sorted(experiment.runs.values_list("pk", flat=True))
 
 
 def test_old_addresses_lead_to_the_same_form(client: Client) -> None:
