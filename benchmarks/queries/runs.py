@@ -130,10 +130,10 @@ SORTS: dict[str, Expression | F] = {
     "model": F("model"),
     "dataset": F("dataset__slug"),
     "status": F("status"),
-    "score": HeadlineNumber(),
+    "score": Case(When(status__in=COMPLETED, then=HeadlineNumber()), output_field=FloatField()),
     "cost": F("cost_usd") + Coalesce("judge_cost_usd", 0.0),
 }
-"""Head of the list → what it sorts by. Unknown scores and costs come last."""
+"""Head of the list → what it sorts by. Unknown scores and costs come last, and so do provisional scores."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -86,6 +87,14 @@ def test_a_run_that_stands_still_says_for_how_long_and_gives_no_time_left(client
     }
     rows.update(progressed_at=now - timedelta(minutes=3), summary=summary)
     assert "No answer for" not in words(client, f"/runs/{run.pk}/")
+
+
+def test_a_provisional_score_is_sorted_after_the_final_ones(client: Client) -> None:
+    dataset = make_dataset(2)
+    final = [make_scored_run(dataset, values).pk for values in ((0.0, 0.0), (1.0, 0.0))]
+    live = make_scored_run(dataset, (1.0, 1.0), status=RunStatus.RUNNING, completed_at=None).pk
+    for sort, order in (("-score", [*final[::-1], live]), ("score", [*final, live])):
+        assert re.findall(r">Run (\d+)", words(client, f"/runs/single/?sort={sort}")) == [str(pk) for pk in order]
 
 
 def test_filters_are_chips_that_can_be_removed(client: Client) -> None:
