@@ -77,7 +77,7 @@ def excerpt(text: str, length: int = EXCERPT_LENGTH) -> Excerpt:
     return Excerpt(text[:length], max(0, len(text) - length))
 
 
-_LAYOUT = re.compile(r"^\s*[|>#]|^[ \t]|\t|\S {2,}\S|`{3}|\n\d+[.)] |\n[-*+•] ", re.MULTILINE)
+_LAYOUT = re.compile(r"^[|>#]|^[ \t]|\t|\S {2,}\S|`{3}|\n\d+[.)] |\n[-*+•] ", re.MULTILINE)
 """What stands where it stands on purpose: code, tables, lists, columns, quotes."""
 _NARROWEST, _FILLED = 60, 0.85
 """Characters of the longest line of wrapped prose, and the share of it that its other lines fill."""

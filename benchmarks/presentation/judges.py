@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from benchmarks.metrics.panel import judges_named
@@ -78,7 +79,7 @@ def judge_verdict(
     return JudgeVerdict(finding, errors + reliable, advice, bool(leaning) or worst >= UNRELIABLE, more)
 
 
-KAPPA_WORDS = ((0.2, "slight"), (0.4, "fair"), (0.6, "moderate"), (0.8, "substantial"), (1.0, "almost perfect"))
+KAPPA_WORDS = ((0.2, "slight"), (0.4, "fair"), (0.6, "moderate"), (0.8, "substantial"), (math.inf, "almost perfect"))
 """The upper end of each step of κ and its usual name (Landis and Koch, 1977)."""
 
 
