@@ -16,7 +16,12 @@ from benchmarks.queries.access import role_of
 from benchmarks.services.access import Caller, manageable_accounts, token_errors
 from benchmarks.services.members import add_member, change_role
 
-_SCOPES = (("read", "Read"), ("label", "Label results"), ("launch", "Launch runs"), ("edit", "Edit datasets"))
+_SCOPES = (
+    ("read", "Read datasets, runs and results"),
+    ("label", "Label results"),
+    ("launch", "Launch runs"),
+    ("edit", "Edit datasets"),
+)
 
 
 class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its stubs only
@@ -24,6 +29,7 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its st
 
     account = forms.ModelChoiceField(
         User.objects.none(),
+        empty_label="Choose an account",
         help_text="The token has no more permissions than this account",
     )
     scopes = forms.MultipleChoiceField(choices=_SCOPES, initial=["read"], widget=forms.CheckboxSelectMultiple)

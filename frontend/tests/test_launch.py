@@ -381,6 +381,10 @@ def test_the_known_part_of_a_cost_is_shown_and_the_missing_price_named(client: C
     assert "without loop/unpriced" in cost
     assert re.search(r"loop/unpriced</dt> <dd> unknown", html.partition("Cost by model")[2])
     assert "The price of loop/unpriced is unknown." in html
+    alone = page(client, "/runs/new/plan/", {"dataset": "sums", "model": "loop/unpriced"})
+    cost = alone.partition("<dt>Cost</dt>")[2].partition("<dt>Time</dt>")[0]
+    assert "no price of loop/unpriced" in cost
+    assert "$" not in cost
 
 
 def test_more_tasks_would_show_a_smaller_gap(client: Client) -> None:
