@@ -13,6 +13,7 @@ from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import DatasetFile, Run, RunStatus, ScoreDrop
 from benchmarks.presentation.actions import allowed_actions
 from benchmarks.presentation.numbers import interval, n_of, plural, points, signed_points
+from benchmarks.presentation.sentences import silent
 from benchmarks.queries.datasets import files_needing_attention
 from benchmarks.queries.reviews import answers_to_label
 from benchmarks.queries.runs import Blocked, blocked, troubled_runs
@@ -20,6 +21,8 @@ from benchmarks.queries.schedules import MOST_SHOWN, open_score_drops
 from frontend.view_models import spent
 
 TROUBLED = 5
+HUNG_SECONDS = 120.0
+"""From so many seconds without an answer on, a run that is silent needs somebody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +41,12 @@ class Notice:
     dismiss: str = ""
 
 
-def inbox() -> list[Notice]:
-    """Score drops, troubled runs, files with errors, answers to label."""
+def inbox(live: Sequence[Run]) -> list[Notice]:
+    """Score drops, those of the ``live`` runs that hang, troubled runs, files with errors, answers to label."""
     drops = drop_notices(list(open_score_drops()[:MOST_SHOWN]))
+    hung = [_hung(run) for run in live if (run.silent_seconds or 0.0) >= HUNG_SECONDS and silent(run)]
     runs = [_run(run) for run in troubled_runs(TROUBLED)]
-    return [*drops, *runs, *map(_file, files_needing_attention()), *_labels()]
+    return [*drops, *hung, *runs, *map(_file, files_needing_attention()), *_labels()]
 
 
 def drop_notices(drops: Sequence[ScoreDrop]) -> list[Notice]:
@@ -77,6 +81,20 @@ def _drop(drop: ScoreDrop, *others: ScoreDrop) -> Notice:
         at=drop.created_at,
         link=("Compare", compare),
         dismiss=reverse("frontend:dismiss-score-drop", args=(drop.pk,)),
+    )
+
+
+def _hung(run: Run) -> Notice:
+    page, pause = reverse("frontend:run", args=(run.pk,)), allowed_actions(run, ("pause",)).get("pause")
+    return Notice(
+        state="completed_with_errors",
+        kind="Run",
+        title=f"{run.model} on {run.dataset.title} stands still after {n_of(run.done, run.total)} results",
+        url=page,
+        detail=f"Run {run.pk}. {silent(run)}. Check the endpoint.",
+        at=run.progressed_at or run.started_at,
+        link=("Check provider", provider_page(run.model.partition("/")[0])),
+        post=(pause, reverse("frontend:run-action", args=(run.pk, "pause"))) if pause else None,
     )
 
 

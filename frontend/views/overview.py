@@ -52,12 +52,13 @@ UNFOLDED = 5
 def overview(request: HttpRequest) -> HttpResponse:
     state = live_state()
     latest_runs = run_reads.latest_runs(LATEST + EXPERIMENTS)
+    live = run_reads.latest_runs(LIVE, models.LIVE) if state.is_live else []
     shown: dict[str, object] = {
         "live_state": state,
-        "live": live_runs(run_reads.latest_runs(LIVE, models.LIVE) if state.is_live else []),
+        "live": live_runs(live),
         "may_launch": may_launch(request.user),
     }
-    notices, found = inbox(), list(experiments()[:EXPERIMENTS])
+    notices, found = inbox(live), list(experiments()[:EXPERIMENTS])
     if not latest_runs or not (found or run_reads.real_models_used() or any(each.dismiss for each in notices)):
         table = RUNS.where(asked=False, cost=False)  # baselines cost nothing
         shown["latest"] = table.of(latest_runs[:LATEST], title="Latest runs") if latest_runs else None
