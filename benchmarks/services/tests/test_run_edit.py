@@ -117,9 +117,8 @@ def test_tags_and_scores_are_read_by_postgresql_too() -> None:
         version = DatasetVersion.objects.using(alias).create(dataset=dataset, number=1, origin="file", name="Sums")
         for mean, tags in ((0.9, ["a"]), (None, ['quo"ted', "a"]), (0.1, [])):
             summary = {"metrics": {"exact_match": {"mean": mean}}} if mean else {}
-            Run.objects.using(alias).create(
-                dataset=dataset, dataset_version=version, metrics=["exact_match"], summary=summary, tags=tags
-            )
+            given = {"metrics": ["exact_match"], "summary": summary, "tags": tags, "status": RunStatus.COMPLETED}
+            Run.objects.using(alias).create(dataset=dataset, dataset_version=version, **given)
 
         def found(**filters: str) -> list[int]:
             return [run.pk for run in run_list(RunFilters(**filters)).using(alias)]  # type: ignore[arg-type]
