@@ -129,6 +129,8 @@ class ResultStore:
         # lease that expired, PostgreSQL ends one of them, which is then retried (``retry_db``).
         with transaction.atomic():
             held = self._held([scored.result_id for scored in batch], ResultState.CLAIMED)
+            if not held:
+                return []  # whoever has lost its lease writes nothing, not even when the run progressed
             batch = [scored for scored in batch if scored.result_id in held]
             # Of results that are retried: the attempts that ended in their present error.
             retried = [id for id, claimed in held.items() if claimed.outcome]
@@ -156,6 +158,8 @@ class ResultStore:
         """
         with transaction.atomic():
             held = self._held([judged.result_id for judged in batch], ResultState.JUDGING)
+            if not held:
+                return []
             errors = _stored_errors([id for id, claimed in held.items() if claimed.outcome])
             batch = [judged for judged in batch if judged.result_id in held]
             scores = {judged.result_id: _keeping_errors(judged, errors.get(judged.result_id, {})) for judged in batch}
