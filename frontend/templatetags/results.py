@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from django import template
 from django.urls import reverse
@@ -45,7 +45,7 @@ def answer_cells(cells: Sequence[TaskCell], columns: Sequence[tuple[Run, str]]) 
     html, of_result = [], _result_address()
     for cell, (_, name) in zip(cells, columns, strict=True):
         result, score = cell
-        label = f' data-label="{_text(name)}"'
+        label = _label(name)
         if result is None:
             html.append(f'<td class="run"{label}>–</td>')
             continue
@@ -83,7 +83,7 @@ def result_rows(
     with ``may_copy`` as well, it can be selected.
     """
     html, of_result, query = [], _result_address(), escape(kept)
-    labels_of_scores = [_text(metric.title) for metric in metrics]
+    labels_of_scores = [_label(metric.title) for metric in metrics]
     pruned = run.texts_pruned and f'<span class="soft">{escape(run.texts_pruned)}</span>'
     for place, (result, scores) in enumerate(rows):
         name, link = _text(result.task.task_id), of_result.format(run.pk, result.pk) + query
@@ -106,6 +106,11 @@ def result_rows(
     return mark_safe("\n".join(html))
 
 
+@lru_cache(1_000)  # a page has hundreds of a few
+def _label(name: str) -> str:
+    return f' data-label="{_text(name)}"'
+
+
 def _text(untrusted: str) -> str:
     return escape(texts.visible(untrusted))
 
@@ -126,6 +131,6 @@ def _reason(result: Result) -> str:
 
 def _score(score: Score | None, label: str) -> str:
     if score is not None and score.status == "scored":
-        return f'<td class="num" data-label="{label}">{numbers.score(score.value)}</td>'
+        return f'<td class="num"{label}>{numbers.score(score.value)}</td>'
     status = labels.words(score.status) if score else "–"
-    return f'<td class="num" data-label="{label}"><span class="soft small">{escape(status)}</span></td>'
+    return f'<td class="num"{label}><span class="soft small">{escape(status)}</span></td>'
