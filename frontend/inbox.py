@@ -89,7 +89,7 @@ def _hung(run: Run) -> Notice:
     return Notice(
         state="completed_with_errors",
         kind="Run",
-        title=f"{run.model} on {run.dataset.title} stands still after {n_of(run.done, run.total)} results",
+        title=f"{run.model} on {run.dataset.title} has stalled after {n_of(run.done, run.total)} results",
         url=page,
         detail=f"Run {run.pk}. {silent(run)}. Check the endpoint.",
         at=run.progressed_at or run.started_at,

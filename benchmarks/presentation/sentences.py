@@ -27,9 +27,9 @@ from benchmarks.summary import Canvases, Corrected, Expected, MetricNumbers, Sum
 _FAULTS = {"n_unparsable": "unparsable", "n_truncated": "cut off", "n_refused": "refused"}
 _ERRORS = {f"n_{kind}_error": f"{kind} error" for kind in ("provider", "internal", "judge", "metric")}
 _ADVICE = {
-    "rate_limited": "The endpoint limits the rate of requests. Retry later or with fewer at once.",
+    "rate_limited": "The endpoint limits the rate of requests. Retry later, or with fewer requests at once.",
     "timeout": "The endpoint took too long. Retry, or raise the timeout.",
-    "connection": "The endpoint was not reached. Check that it runs, then retry.",
+    "connection": "The endpoint could not be reached. Check that it is running, then retry.",
     "server": "The endpoint failed. A retry can help.",
     "bad_response": "The endpoint's response could not be read. A retry can help.",
     "bad_request": "The endpoint refused this request. Check what was sent before you retry.",

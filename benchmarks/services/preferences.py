@@ -232,7 +232,7 @@ def plan_preference(data: Any) -> RunPlan:
     seconds = duration_range([Load(valid["judge_model"], requests, tokens_in, tokens_out)], valid["concurrency"])
     (in_low, in_high), (out_low, out_high) = tokens_in, tokens_out
     tokens = (in_low, in_high, out_low, out_high)
-    said = f"{n_of(n_identical, len(pairs))} pairs of answers are identical: ties, without the judge."
+    said = f"{n_of(n_identical, len(pairs))} pairs of answers are identical. They are ties without asking the judge."
     warnings = (said,) if n_identical else ()
     return RunPlan(0, requests, *tokens, low, high, seconds.low, seconds.high, warnings=warnings)
 

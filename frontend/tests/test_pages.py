@@ -609,7 +609,7 @@ def test_changes_count_every_task_and_say_which_fields_changed(client: Client, m
     html = page(client, "/datasets/sums/changes/1/2/")
     assert "<strong>Version 2 changes 3 tasks.</strong>" in html
     assert "Changed in the first 1 task: expected answer and choices." in html
-    assert "The first tasks are shown below; 2 tasks not." in html
+    assert "Only the first tasks are shown below; 2 more tasks differ." in html
     assert "Not set" in html
 
 

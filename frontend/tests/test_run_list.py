@@ -79,11 +79,11 @@ def test_a_run_that_stands_still_says_for_how_long_and_gives_no_time_left(client
         assert "No answer for 3 min" in html, path
         assert " left<" not in html, path
     inbox = words(client, "/").partition('class="inbox"')[2].partition("</ul>")[0]
-    assert "stands still after 2 of 8 results" in inbox
+    assert "has stalled after 2 of 8 results" in inbox
     assert f'action="/runs/{run.pk}/do/pause/"' in inbox
     rows.update(progressed_at=now - timedelta(minutes=1))
     assert "No answer for 1 min" in words(client, f"/runs/{run.pk}/")
-    assert "stands still" not in words(client, "/"), "it may go on"
+    assert "has stalled" not in words(client, "/"), "it may go on"
     rows.update(progressed_at=now)
     assert "No answer for" not in words(client, f"/runs/{run.pk}/")
     assert "left</span>" in words(client, f"/runs/{run.pk}/")

@@ -106,7 +106,7 @@ def test_identical_answers_tie_without_the_judge(endpoint: Endpoint) -> None:
     given = sources("one", "two")
     plan = plan_preference({"runs": [run.pk for run in given], "judge_model": JUDGE})
     assert (plan.judge_requests, plan.cost_high) == (0, 0.0)
-    assert plan.warnings == ("6 of 6 pairs of answers are identical: ties, without the judge.",)
+    assert plan.warnings == ("6 of 6 pairs of answers are identical. They are ties without asking the judge.",)
     run = compared(given)
     assert run.status == RunStatus.COMPLETED
     assert judge_prompts(server) == []
