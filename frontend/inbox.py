@@ -18,6 +18,7 @@ from benchmarks.queries.datasets import files_needing_attention
 from benchmarks.queries.reviews import answers_to_label
 from benchmarks.queries.runs import Blocked, blocked, troubled_runs
 from benchmarks.queries.schedules import MOST_SHOWN, open_score_drops
+from benchmarks.queries.webhooks import FailingWebhook, failing_webhooks
 from frontend.view_models import spent
 
 TROUBLED = 5
@@ -41,12 +42,14 @@ class Notice:
     dismiss: str = ""
 
 
-def inbox(live: Sequence[Run]) -> list[Notice]:
-    """Score drops, those of the ``live`` runs that hang, troubled runs, files with errors, answers to label."""
+def inbox(live: Sequence[Run], *, with_webhooks: bool = False) -> list[Notice]:
+    """Score drops, those of the ``live`` runs that hang, troubled runs, webhooks that deliver nothing, files with
+    errors, answers to label."""
     drops = drop_notices(list(open_score_drops()[:MOST_SHOWN]))
     hung = [_hung(run) for run in live if (run.silent_seconds or 0.0) >= HUNG_SECONDS and silent(run)]
     runs = [_run(run) for run in troubled_runs(TROUBLED)]
-    return [*drops, *hung, *runs, *map(_file, files_needing_attention()), *_labels()]
+    webhooks = [_webhook(each) for each in failing_webhooks()] if with_webhooks else []
+    return [*drops, *hung, *runs, *webhooks, *map(_file, files_needing_attention()), *_labels()]
 
 
 def drop_notices(drops: Sequence[ScoreDrop]) -> list[Notice]:
@@ -135,6 +138,20 @@ def _trouble(run: Run, stop: Blocked | None) -> tuple[str, str]:
 def provider_page(name: str) -> str:
     """Where the key of a provider is checked and entered."""
     return f"{reverse('frontend:models')}#p-{name}"
+
+
+def _webhook(webhook: FailingWebhook) -> Notice:
+    page = reverse("frontend:webhook", args=(webhook.name,))
+    failed = f"{plural(webhook.failed, 'event')} not delivered since the last success."
+    return Notice(
+        state="failed",
+        kind="Webhook",
+        title=f"Webhook {webhook.name} delivers nothing",
+        url=page,
+        detail=f"{failed} {webhook.problem or 'Check that its receiver answers.'}",
+        at=webhook.at,
+        link=("Show webhook", page),
+    )
 
 
 def _file(file: DatasetFile) -> Notice:

@@ -9,16 +9,14 @@ from enum import StrEnum
 from hashlib import md5
 from itertools import groupby
 
-from django.conf import settings
-
 from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Dataset
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import money, number, plural
-from benchmarks.presentation.providers import PROBLEMS, PROVIDER_STATUS, REFUSED, RUN_FAILED
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.queries.launch import LastResult, last_results, last_runs
-from benchmarks.queries.providers import ModelRow, ProviderRow, Stopped, provider_rows, stopped_models
+from benchmarks.queries.model_status import ModelStatus, Trouble, answered_models, model_status, troubled_models
+from benchmarks.queries.providers import ModelRow, ProviderRow, provider_rows
 from benchmarks.services.experiments.preview import Gap, gap_of
 from benchmarks.services.runs.presets import preset_metrics
 
@@ -32,16 +30,13 @@ MOST_LISTED = 150
 
 @dataclass(frozen=True, slots=True)
 class ModelOption:
-    """``state`` is ``ok``, ``bad`` or empty, ``status`` its words; ``problem`` says what to do about a bad one.
-    ``last`` is the latest completed run."""
+    """``last`` is the latest completed run."""
 
     name: str
     price: str
     last: LastResult | None
-    state: str
-    status: str
+    status: ModelStatus
     last_run: datetime | None = None
-    problem: str = ""
 
     @property
     def cost_id(self) -> str:
@@ -96,64 +91,52 @@ class BenchmarkOption:
     last_run: datetime | None
 
 
-def model_options(chosen: Collection[str]) -> list[ModelOption]:
-    """The chosen models, then those used last, then the other known ones; a chosen name that nobody knows is marked."""
-    last, results, stopped = last_runs("model"), last_results(), stopped_models()
-    rows = {row.name: row for row in provider_rows()}
-    known: dict[str, ModelRow | None] = {model.name: model for row in rows.values() for model in row.models}
-    others = [model for row in rows.values() for model in row.others]
-    known |= {model.name: model for model in others if model.name in last or model.name in chosen}
-    known |= {f"baseline/{name}": None for name in BASELINE_MODELS}
-    known |= {name: None for name in last if name not in known and name.partition("/")[0] in rows}
-    known |= {model.name: model for model in others[:MOST_LISTED]}
-    recent = sorted(known, key=lambda name: (name not in last, -last[name].timestamp() if name in last else 0.0))
-    names = dict.fromkeys([*chosen, *recent])
-    return [
-        _model_option(
-            name,
-            known,
-            rows.get(name.partition("/")[0]),
-            result=results.get(name),
-            last_run=last.get(name),
-            stopped=stopped.get(name),
-        )
-        for name in names
-    ]
+@dataclass(frozen=True, slots=True)
+class KnownModels:
+    """What is known of all models, read once for a page."""
+
+    last: Mapping[str, datetime]
+    results: Mapping[str, LastResult]
+    troubled: Mapping[str, Trouble]
+    answered: Collection[str]
+    rows: Mapping[str, ProviderRow]
+
+    @classmethod
+    def read(cls) -> KnownModels:
+        rows = {row.name: row for row in provider_rows()}
+        return cls(last_runs("model"), last_results(), troubled_models(), answered_models(), rows)
+
+    def options(self, chosen: Collection[str]) -> list[ModelOption]:
+        """The chosen models, then those used last of which nothing is known against them, those in trouble, and the
+        others; a chosen name that nobody knows is marked."""
+        known: dict[str, ModelRow | None] = {model.name: model for row in self.rows.values() for model in row.models}
+        others = [model for row in self.rows.values() for model in row.others]
+        known |= {model.name: model for model in others if model.name in self.last or model.name in chosen}
+        known |= {f"baseline/{name}": None for name in BASELINE_MODELS}
+        known |= {name: None for name in self.last if name not in known and name.partition("/")[0] in self.rows}
+        known |= {model.name: model for model in others[:MOST_LISTED]}
+        options = {name: self._option(name, known.get(name)) for name in [*known, *chosen]}
+        recent = sorted(known, key=lambda name: _order(options[name]))
+        return [options[name] for name in dict.fromkeys([*chosen, *recent])]
+
+    def preselected(self, models: Sequence[str]) -> Sequence[str]:
+        """Of the models used last those that nothing is known against; if there is none, a ready one that has run."""
+        options = {option.name: option for option in self.options(models)}
+        ready = (name for name, each in options.items() if each.status.level == "ok" and each.last)
+        others = [name for name in ready if name.partition("/")[0] in self.rows]
+        return [name for name in models if options[name].status.level != "bad"] or others[:1] or models
+
+    def _option(self, name: str, known: ModelRow | None) -> ModelOption:
+        provider = self.rows.get(name.partition("/")[0])
+        status = model_status(name, provider, known, self.troubled.get(name), answered=name in self.answered)
+        price = "free" if name.startswith("baseline/") else _price(known)
+        return ModelOption(name, price, self.results.get(name), status, self.last.get(name))
 
 
-def preselected(models: Sequence[str]) -> Sequence[str]:
-    """Of the models used last those that nothing is known against; if there is none, a ready one that has run."""
-    options = {option.name: option for option in model_options(models)}
-    ready = (name for name, each in options.items() if each.state == "ok" and each.last)
-    others = [name for name in ready if name.partition("/")[0] in settings.CODEFORGE.providers]
-    return [name for name in models if options[name].state != "bad"] or others[:1] or models
-
-
-def _model_option(
-    name: str,
-    known: dict[str, ModelRow | None],
-    provider: ProviderRow | None,
-    *,
-    result: LastResult | None,
-    last_run: datetime | None,
-    stopped: Stopped | None,
-) -> ModelOption:
-    price, problem = _price(known.get(name)), ""
-    if name not in known:
-        state, status = "", "Not listed"
-    elif provider is None:
-        price, state, status = "free", "ok", "Built in"
-    elif provider.status in PROBLEMS:
-        state, status, problem = "bad", PROVIDER_STATUS[provider.status], provider.problem
-    elif (row := known[name]) and row.test and row.test.error:
-        state, status, problem = "bad", "Test failed", row.test.error
-    elif stopped:
-        state, status, problem = "bad", REFUSED.get(stopped.kind, RUN_FAILED), stopped.message
-    elif provider.status == "ready" or result:
-        state, status = "ok", PROVIDER_STATUS["ready"]
-    else:
-        state, status = "", PROVIDER_STATUS[provider.status]
-    return ModelOption(name, price, result, state, status, last_run, problem)
+def _order(option: ModelOption) -> tuple[bool, bool, float]:
+    """Those that have run before the others, the last one first, those in trouble at the end."""
+    last = option.last_run
+    return last is None, last is not None and option.status.level == "bad", -last.timestamp() if last else 0.0
 
 
 def _price(known: ModelRow | None) -> str:

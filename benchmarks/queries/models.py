@@ -20,8 +20,9 @@ from benchmarks.queries.leaderboard import (
     standings,
     table_candidates,
 )
+from benchmarks.queries.model_status import ModelStatus, answered_models, model_status, troubled_models
 from benchmarks.queries.overall_leaderboard import overall_leaderboard
-from benchmarks.queries.providers import ModelRow, ProviderRow, Stopped, stopped_models
+from benchmarks.queries.providers import ModelRow, ProviderRow
 from benchmarks.queries.ranked_tables import RankedTable, ranked_table
 
 MOST_MODELS = 100
@@ -30,7 +31,8 @@ RECENT = 200
 """Completed runs from which its scores are taken."""
 MOST_READ = 1_000
 """Runs in which a change of what answers is looked for."""
-_READY_FIRST = ("ready", "unchecked")
+_LEVELS = ("ok", "", "caution", "bad")
+"""Of what is known of a model, the best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class ModelUse:
     knows nothing of the model.
 
     ``means`` are those of its latest full run on each benchmark, ``rank`` is its rank over the benchmarks that models
-    share, ``None`` without one, and ``served`` is newest first. ``stopped`` is its latest run, if an error stopped it.
+    share, ``None`` without one, and ``served`` is newest first.
     """
 
     name: str
@@ -115,11 +117,7 @@ class ModelUse:
     means: Sequence[float]
     rank: int | None
     served: Sequence[Served]
-    stopped: Stopped | None = None
-
-    @property
-    def is_ready(self) -> bool:
-        return self.provider is not None and self.provider.status == "ready" and self.stopped is None
+    status: ModelStatus
 
 
 def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
@@ -139,27 +137,24 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
     for row in overall_leaderboard().rows:
         if row.rank is not None:
             ranks.setdefault(row.linked, row.rank)
-    served, stopped = served_models(), stopped_models()
-    found = [
-        ModelUse(
-            name,
-            n,
-            last,
-            by_name.get(name.partition("/")[0]),
-            known.get(name),
-            sorted(means.get(name, ())),
-            ranks.get(name),
-            served.get(name, ()),
-            stopped.get(name),
+    served, troubled, answered = served_models(), troubled_models(), answered_models()
+    found = []
+    for name, n, last in used:
+        provider = by_name.get(name.partition("/")[0])
+        found.append(
+            ModelUse(
+                name,
+                n,
+                last,
+                provider,
+                known.get(name),
+                sorted(means.get(name, ())),
+                ranks.get(name),
+                served.get(name, ()),
+                model_status(name, provider, known.get(name), troubled.get(name), answered=name in answered),
+            )
         )
-        for name, n, last in used
-    ]
-    order = {status: place for place, status in enumerate(_READY_FIRST)}
-    last_place = len(order)
-    return sorted(
-        found,
-        key=lambda use: last_place if use.stopped or not use.provider else order.get(use.provider.status, last_place),
-    )
+    return sorted(found, key=lambda use: _LEVELS.index(use.status.level))
 
 
 def baselines_used() -> list[str]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
 from django.conf import settings
-from django.db.models import F, Max, OuterRef, Q, Subquery, Value
-from django.db.models.functions import Coalesce
-from django.utils import timezone
+from django.db.models import F, Max, Q
 
 from benchmarks.engine.addresses import Address, AddressSource, addresses_of
 from benchmarks.engine.configured import all_providers
@@ -21,14 +19,11 @@ from benchmarks.engine.prices import (
     entered_prices,
     price_in,
     prices_in_list,
-    prices_per_million,
 )
 from benchmarks.engine.provider_keys import Key, KeySource, keys_of
 from benchmarks.engine.sealing import sealing_allowed
-from benchmarks.models import LIVE, OF_MODELS, ModelTest, ProviderCheck, ProviderKey, Result, Run, RunStatus
-from benchmarks.presentation.numbers import ago
+from benchmarks.models import ModelTest, ProviderCheck, ProviderKey, Run, RunStatus
 from benchmarks.presentation.providers import CAPABILITY, PROBLEMS, key_sentence, missing_key
-from benchmarks.presentation.ranks import listed
 from benchmarks.providers.base import Limits
 
 Status = Literal["ready", "no_key", "no_connection", "refusing", "failing", "unchecked"]
@@ -169,33 +164,6 @@ class ProviderRow:
         return self.error.removeprefix(f"{self.name}: ") if self.status in PROBLEMS else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """The latest run of a model, which an error stopped before its first answer. ``kind`` is that of the error."""
-
-    run: int
-    at: datetime
-    kind: str
-    message: str
-
-
-def stopped_models() -> dict[str, Stopped]:
-    """The models whose latest run got no answer because of an error, unless a test has got one since. Two queries."""
-    ended = Run.objects.filter(OF_MODELS, import_format="").exclude(status__in=LIVE).order_by()
-    latest = ended.values_list("model").annotate(Max("pk")).values_list("pk__max", flat=True)
-    kind = Result.objects.filter(run=OuterRef("pk")).exclude(error_kind="").values("error_kind")[:1]
-    failed = Run.objects.filter(pk__in=list(latest), status=RunStatus.FAILED, done__lte=F("errors"))
-    at = Coalesce("completed_at", "created_at")
-    rows = failed.values_list("model", "pk", at, Coalesce(Subquery(kind), Value("")), "error_message")
-    stopped = {model: Stopped(*row) for model, *row in rows}
-    tests = ModelTest.objects.filter(model__in=stopped, error_kind="")
-    return {
-        name: each
-        for name, each in stopped.items()
-        if not any(test.model == name and test.tested_at > each.at for test in tests)
-    }
-
-
 def provider_rows() -> list[ProviderRow]:
     """All configured providers, those with problems first. At most twelve queries, whatever is stored."""
     providers = all_providers()
@@ -249,47 +217,6 @@ def suggested_models(rows: Iterable[ProviderRow]) -> list[str]:
         *(model.name for row in rows for model in row.others),
     ]
     return list(dict.fromkeys(names))[:MOST_SUGGESTED]
-
-
-def warnings_before_run(models: Iterable[str]) -> list[str]:
-    """What is known against requests to these models: no key, no connection, a failed test, an unknown price."""
-    models = list(dict.fromkeys(models))
-    rows = {row.name: row for row in provider_rows()}
-    # An answer proves that a model exists; many endpoints list only a part of theirs.
-    ours = Run.objects.filter(model__in=models, import_format="", done__gt=F("errors"))
-    answered = set(ours.values_list("model", flat=True))
-    stopped = stopped_models()
-    sentences = []
-    for model in models:
-        row = rows.get(model.partition("/")[0])
-        if row is None:  # a baseline
-            continue
-        known = {each.name: each for each in (*row.models, *row.others)}.get(model)
-        test = known.test if known else None
-        if row.problem:
-            when = f" (checked {ago(row.looked_at, timezone.now())})" if row.looked_at else ""
-            sentences.append(f"{row.name}: {row.problem}{when}")
-        elif test and test.error:
-            sentences.append(f"The latest test of {model} failed: {test.error}")
-        elif model in stopped:
-            sentences.append(f"Run {stopped[model].run}: {stopped[model].message}")
-        elif row.listed_at and model not in answered and (known is None or not known.listed):
-            sentences.append(f"{row.name} does not list {model.partition('/')[2]}. Check the name of the model.")
-    return [*dict.fromkeys(sentences), *_unknown_prices(name for name in models if name.partition("/")[0] in rows)]
-
-
-def _unknown_prices(models: Iterable[str]) -> Iterator[str]:
-    """One sentence for all models that lack the same."""
-    alike: dict[tuple[str, str], list[str]] = {}
-    for model, price in prices_per_million(models).items():
-        names = [f"`{name}_per_million`" for name in ("input", "output") if getattr(price, name) is None]
-        elsewhere = ", or enter the price on Models" if price.source == "unknown" else ""
-        if names:
-            alike.setdefault((listed(names), elsewhere), []).append(model)
-    for (keys, elsewhere), lacking in alike.items():
-        whose = f"The price of {lacking[0]} is" if len(lacking) == 1 else f"The prices of {listed(lacking)} are"
-        section = f"`models.{lacking[0]}`" if len(lacking) == 1 else "`models`"
-        yield f"{whose} unknown. To see costs, set {keys} of {section} in codeforge.yaml{elsewhere}."
 
 
 def _row(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 from django.utils import timezone
 
 from benchmarks.engine.webhooks.receivers import receivers
@@ -14,6 +14,8 @@ from benchmarks.models import Run, WebhookDelivery
 
 LATEST = 10
 COUNTED_FOR = timedelta(days=30)
+FAILING_ATTEMPTS = 3
+"""From so many attempts on, a delivery counts as failed while more attempts are due."""
 _State = WebhookDelivery.State
 
 
@@ -35,6 +37,34 @@ class WebhookRow:
     delivered: int
     pending: int
     given_up: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailingWebhook:
+    """A webhook that has delivered nothing since ``failed`` deliveries, the latest of them ``at``. ``problem`` is why
+    it cannot sign, else empty."""
+
+    name: str
+    failed: int
+    at: datetime
+    problem: str
+
+
+def failing_webhooks() -> list[FailingWebhook]:
+    """The webhooks whose deliveries of the last ``COUNTED_FOR`` have all failed since one was accepted."""
+    since = WebhookDelivery.objects.filter(created_at__gte=timezone.now() - COUNTED_FOR).order_by()
+    accepted = dict(since.filter(state=_State.DELIVERED).values_list("address").annotate(Max("created_at")))
+    lost = since.filter(Q(state=_State.GIVEN_UP) | Q(state=_State.PENDING, attempts__gte=FAILING_ATTEMPTS))
+    failed: dict[str, list[datetime]] = {}
+    for name, at in lost.values_list("address", "created_at"):
+        if name not in accepted or at > accepted[name]:
+            failed.setdefault(name, []).append(at)
+    known = receivers() if failed else {}
+    return [
+        FailingWebhook(name, len(times), max(times), known[name].problem)
+        for name, times in sorted(failed.items())
+        if name in known
+    ]
 
 
 def webhook_rows() -> list[WebhookRow]:

@@ -272,7 +272,7 @@ def test_names_that_nobody_lists_are_marked_and_their_errors_stand_at_the_list(c
     assert "typo" in at_the_list
     assert "nobody" in at_the_list
     row = html.partition('value="nobody/knows" checked')[2].partition('class="option-row"')[0]
-    assert "Not listed" in row
+    assert "No provider" in row
     assert not Run.objects.exists()
 
 

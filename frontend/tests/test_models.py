@@ -11,9 +11,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from benchmarks.models import Run, RunStatus
-from benchmarks.queries.providers import stopped_models
+from benchmarks.queries.model_status import answered_models, troubled_models, warnings_before_run
 from frontend.chart_parts import Measure
 from frontend.charts import score_over_time
+from frontend.launch_options import KnownModels
 from frontend.tests.test_pages import page
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run
@@ -83,9 +84,32 @@ def test_a_model_whose_key_was_refused_says_so_until_it_answers(client: Client) 
     failed = make_scored_run(make_dataset(2), (None, None), status=RunStatus.FAILED, error_message="401: wrong key.")
     failed.results.update(error_kind="authentication")
     assert "401: wrong key." in page(client, "/models/loop/model/")
-    assert [each.kind for each in stopped_models().values()] == ["authentication"]
+    assert [each.kind for each in troubled_models().values()] == ["authentication"]
     make_scored_run(failed.dataset, (1.0, 1.0))
-    assert stopped_models() == {}
+    assert troubled_models() == {}
+
+
+def test_a_model_whose_run_hangs_says_so_on_all_pages_and_is_not_selected_first(client: Client) -> None:
+    fine = make_scored_run(make_dataset(2), (1.0, 0.0), model="ollama/fine")
+    run = make_scored_run(fine.dataset, (1.0, 0.0), model="ollama/hung", status=RunStatus.RUNNING, completed_at=None)
+    quiet = timezone.now() - timedelta(minutes=3)
+    Run.objects.filter(pk=run.pk).update(total=8, started_at=quiet, active_since=quiet, progressed_at=quiet)
+    launch = client.get("/runs/new/")
+    names = [model.name for model in launch.context["models"]]
+    assert names.index("ollama/fine") < names.index("ollama/hung")
+    assert KnownModels.read().preselected(["ollama/hung"]) == ["ollama/fine"]
+    for path in ("/runs/new/", "/models/", "/models/ollama/hung/"):
+        assert "No answer for 3 min" in " ".join(page(client, path).split()), path
+    (warning, *_) = warnings_before_run(["ollama/hung"])
+    assert warning.endswith(", after 2 of 8 results.")
+
+
+def test_a_model_with_some_errors_says_how_many_and_one_that_judged_is_known(client: Client) -> None:
+    run = make_scored_run(make_dataset(3), (1.0, 0.0, None), model="ollama/flaky")
+    Run.objects.filter(pk=run.pk).update(errors=1, done=3, judge_model="ollama/judge", judge_tokens_out=9)
+    assert "1 of 3 failed" in page(client, "/models/")
+    assert "1 of 3 failed" in page(client, "/runs/new/")
+    assert {"ollama/flaky", "ollama/judge"} <= answered_models()
 
 
 def test_the_overview_starts_a_model_where_the_board_is_empty(client: Client) -> None:

@@ -285,6 +285,23 @@ def test_webhooks_are_listed_with_their_deliveries_and_without_their_addresses(
     assert client.get("/settings/webhooks/unknown/").status_code == 404
 
 
+@pytest.mark.usefixtures("receiver")
+def test_the_inbox_names_a_webhook_that_delivers_nothing_any_more(client: Client) -> None:
+    run = make_scored_run(model="ollama/small")
+    make_delivery(run, "delivered", delivered_at=timezone.now())
+    make_delivery(run, "pending", attempts=1)
+    make_delivery(run, "given_up", address="former")
+    assert "delivers nothing" not in page(client, "/"), "it is tried again, and a removed one needs nobody"
+    for state in ("given_up", "pending"):
+        make_delivery(run, state, attempts=3)
+    html = page(client, "/")
+    assert html.count("Webhook ops delivers nothing") == 1
+    assert "2 events not delivered since the last success." in html
+    assert '<a class="button" href="/settings/webhooks/ops/">Show webhook</a>' in html
+    make_delivery(run, "delivered", delivered_at=timezone.now())
+    assert "delivers nothing" not in page(client, "/")
+
+
 def test_a_webhook_is_added_used_changed_and_deleted(production: None, settings: Any) -> None:
     settings.KEYS_ON_PAGE = True
     _, admin = member("admin")

@@ -34,7 +34,7 @@ from benchmarks.services.preferences import MOST_RUNS
 from frontend import params
 from frontend.experiments import offered, ways_of_asking
 from frontend.launch_copies import copies
-from frontend.launch_options import model_options
+from frontend.launch_options import KnownModels
 from frontend.matrix import averages_context, corrected_context, matrix_charts, matrix_context
 from frontend.navigation import experiment_tabs, trail
 from frontend.parting import failures
@@ -57,7 +57,7 @@ def experiment(request: HttpRequest, pk: int) -> HttpResponse:
     context = _board(request, stored, runs)
     if context["may_launch"]:
         asked = {run.model for run in runs}
-        context["known_models"] = [option.name for option in model_options(()) if option.name not in asked]
+        context["known_models"] = [option.name for option in KnownModels.read().options(()) if option.name not in asked]
     return render(request, "frontend/experiments/results.html", context)
 
 

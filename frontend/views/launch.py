@@ -23,7 +23,7 @@ from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.experiments import experiment_detail
 from benchmarks.queries.judge_words import judge_words
 from benchmarks.queries.launch import trial_answers, used_last
-from benchmarks.queries.providers import warnings_before_run
+from benchmarks.queries.model_status import warnings_before_run
 from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.access import account_of, may
 from benchmarks.services.errors import InvalidRequest, NotPossible
@@ -46,13 +46,12 @@ from frontend.launch_options import (
     SHORT,
     SHOWN,
     VIEWS,
+    KnownModels,
     View,
     benchmark_options,
     cost_id,
     gaps_shown,
     model_groups,
-    model_options,
-    preselected,
 )
 from frontend.metric_choice import MetricChoice, metric_choice
 from frontend.navigation import is_of_schedule, trail
@@ -75,7 +74,8 @@ def launch(request: HttpRequest) -> HttpResponse:
     """
     require_launch(request)
     if request.method != "POST":
-        return _page(request, LaunchForm(runnable_datasets(), _filled_in(request)))
+        known = KnownModels.read()
+        return _page(request, LaunchForm(runnable_datasets(), _filled_in(request, known)), known=known)
     do = request.POST.get("do", STARTED)
     if do not in _STARTS:
         return _changed(request, do)
@@ -205,7 +205,7 @@ def planned(request: HttpRequest, form: LaunchForm) -> dict[str, Any]:
 
 def _costs(form: LaunchForm) -> str:
     """JSON: the place of each listed model → what the chosen benchmarks cost with it, empty if that is unknown."""
-    models = [option.name for option in model_options(form.models)]
+    models = [option.name for option in KnownModels.read().options(form.models)]
     try:
         asked = [validated(form.request_of(slug, models[0])) for slug in form.chosen]
     except (IndexError, InvalidRequest):
@@ -263,7 +263,7 @@ _STARTS = {STARTED: _start, "schedule": _save}
 """What the buttons send that leave the page."""
 
 
-def _filled_in(request: HttpRequest) -> QueryDict:
+def _filled_in(request: HttpRequest, known: KnownModels) -> QueryDict:
     """The fields in the address, over those of the run or experiment that it names."""
     sent: dict[str, list[str]] = dict(request.GET.lists())
     given: dict[str, Any] = {}
@@ -282,7 +282,7 @@ def _filled_in(request: HttpRequest) -> QueryDict:
         given = {**schedule.request, "name": schedule.name, "when": schedule.when, **margin}
     elif [*sent] in (["dataset"], ["model"]):
         models, slugs = used_last(account_of(request.user))
-        sent = {"model": [*preselected(models)], "dataset": slugs} | sent
+        sent = {"model": [*known.preselected(models)], "dataset": slugs} | sent
     elif not sent and len(runnable := runnable_datasets()) == 1:
         sent["dataset"] = [runnable[0].slug]
     for name in ("like", "experiment", "starter"):
@@ -322,10 +322,15 @@ def _metrics(form: LaunchForm, slug: str, opened: str) -> MetricChoice | None:
 
 
 def _page(
-    request: HttpRequest, form: LaunchForm, status: int = 200, opened: str = "", **context: object
+    request: HttpRequest,
+    form: LaunchForm,
+    status: int = 200,
+    opened: str = "",
+    known: KnownModels | None = None,
+    **context: object,
 ) -> HttpResponse:
     schedule = _schedule(request, form.sent)
-    models = model_options(form.models)
+    models = (known or KnownModels.read()).options(form.models)
     models_shown, benchmarks_shown = (form.sent.get(f"{each}_shown", "") for each in ("models", "benchmarks"))
     plan = context.get("preview")
     offered = benchmark_options(

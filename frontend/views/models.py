@@ -17,8 +17,8 @@ from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.queries import history as history_reads
 from benchmarks.queries.judge_words import joined, judge_words, judged_scores
 from benchmarks.queries.live import live_state
+from benchmarks.queries.model_status import troubled_models
 from benchmarks.queries.models import ModelStanding, ModelTotals, model_standings, model_totals, served_models
-from benchmarks.queries.providers import stopped_models
 from benchmarks.queries.runs import RunFilters, run_list
 from benchmarks.queries.tables.models import SERVED
 from benchmarks.queries.tables.runs import RUNS, per_thousand
@@ -68,7 +68,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         "standings": rows,
         "leads": _baseline(name) if is_baseline else _leads(standings),
         "spends": "" if is_baseline else _spends(rows, totals),
-        "stopped": stopped_models().get(name),
+        "trouble": troubled_models().get(name),
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
         "runs": RUNS.where(asked=False).of(run_list(RunFilters(model=name))[:RUNS_SHOWN], title="Runs of the model"),
         "served": SERVED.of(served) if served else None,

@@ -28,7 +28,7 @@ from benchmarks.queries.live import live_state, stamp_of_workers
 from benchmarks.queries.providers import any_provider_works, provider_rows
 from benchmarks.queries.tables.operations import WORKERS
 from benchmarks.queries.tables.runs import RUNS
-from benchmarks.services.access import may_edit, may_launch, may_set_keys
+from benchmarks.services.access import may, may_edit, may_launch, may_set_keys
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.files import starter_experiment
 from benchmarks.services.experiments.start import plan_experiment
@@ -39,6 +39,7 @@ from frontend.inbox import inbox
 from frontend.overview import board, latest, live_runs, moved, needs
 from frontend.views.live import live_read
 from frontend.views.settings.hub import crumbs
+from frontend.views.settings.webhooks import VIEW as VIEW_DELIVERIES
 from frontend.views.shared import require_launch
 
 LATEST, LIVE, RANKED, EXPERIMENTS = 6, 6, 200, 5
@@ -58,7 +59,8 @@ def overview(request: HttpRequest) -> HttpResponse:
         "live": live_runs(live),
         "may_launch": may_launch(request.user),
     }
-    notices, found = inbox(live), list(experiments()[:EXPERIMENTS])
+    notices = inbox(live, with_webhooks=may(request.user, VIEW_DELIVERIES))
+    found = list(experiments()[:EXPERIMENTS])
     if not latest_runs or not (found or run_reads.real_models_used() or any(each.dismiss for each in notices)):
         table = RUNS.where(asked=False, cost=False)  # baselines cost nothing
         shown["latest"] = table.of(latest_runs[:LATEST], title="Latest runs") if latest_runs else None

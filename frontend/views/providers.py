@@ -32,7 +32,7 @@ from frontend.views.shared import require_launch, unconfirmed
 
 ONLY = "only"
 FILTERS: dict[str, Callable[[ModelUse], bool]] = {
-    "ready": lambda use: use.is_ready,
+    "ready": lambda use: use.status.level == "ok",
     "changed": lambda use: len(use.served) > 1,
     "unpriced": lambda use: use.known is None or use.known.price_source == "unknown",
 }

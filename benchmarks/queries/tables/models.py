@@ -8,12 +8,12 @@ from django.utils import timezone
 
 from benchmarks.presentation.cells import Cell, Group, Link, Part, State, Strip, Words, run_link, soft
 from benchmarks.presentation.numbers import MISSING, number, plural
-from benchmarks.presentation.providers import CAPABILITY, PROBLEMS, PROVIDER_STATUS, REFUSED, RUN_FAILED
+from benchmarks.presentation.providers import CAPABILITY
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.models import ModelUse, Served
-from benchmarks.queries.tables.providers import MARK
 
 WIDTH = 150
+_MARK = {"ok": "completed", "caution": "completed_with_errors", "bad": "failed", "": "pending"}
 
 
 def _day(at: datetime) -> str:
@@ -34,11 +34,7 @@ def _name(row: ModelUse) -> Cell:
 
 
 def _status(row: ModelUse) -> Part:
-    if row.provider is None:
-        return Words("Not connected", "soft")
-    if row.stopped and row.provider.status not in PROBLEMS:
-        return State("failed", f"{REFUSED.get(row.stopped.kind, RUN_FAILED)}, {_day(row.stopped.at)}")
-    return State(MARK[row.provider.status], PROVIDER_STATUS[row.provider.status])
+    return State(_MARK[row.status.level], row.status.words)
 
 
 def _scores(row: ModelUse) -> Part:

@@ -10,7 +10,8 @@ import pytest
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks.models import AuditEntry, ModelTest, ProviderCheck, Run, RunStatus
-from benchmarks.queries.providers import ProviderRow, provider_row, provider_rows, suggested_models, warnings_before_run
+from benchmarks.queries.model_status import warnings_before_run
+from benchmarks.queries.providers import ProviderRow, provider_row, provider_rows, suggested_models
 from benchmarks.services import providers as services
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.providers import check_if_stale, check_providers, run_tests
