@@ -59,6 +59,25 @@ def surface_charts(run: Run, metric: str, others: Sequence[Run] = ()) -> list[Ch
     return _existing(surfaces)
 
 
+def surface_said(run: Run, metric: str) -> list[str]:
+    """Whether the score changes from the fewest shapes to the most, and the lowest cell of the surface; empty without
+    several numbers of shapes."""
+    row = next((row for row in metric_rows(run) if row.name == metric), None)
+    levels, cells = _variant_cells(run, metric), _surface_cells(run, metric)
+    if row is None or len(levels) < 2 or not cells:
+        return []
+    few, many = levels[0], levels[-1]
+    ends = [f"{row.words(end['mean'])} with {end['n_shapes']} shapes (n = {end['n']})" for end in (few, many)]
+    bounds = [end[bound] for end in (few, many) for bound in ("low", "high")]
+    if None in bounds or (few["low"] <= many["high"] and many["low"] <= few["high"]):
+        said = f"The score is {ends[0]} and {ends[1]}; the 95% intervals overlap."
+    else:
+        said = f"The score {'falls' if many['mean'] < few['mean'] else 'rises'} from {ends[0]} to {ends[1]}."
+    lowest = min(cells, key=lambda cell: cell["mean"])
+    where = f"{lowest['group']} with {lowest['n_shapes']} shapes"
+    return [said, f"Lowest cell: {where}, {row.words(lowest['mean'])}, n = {lowest['n']}."]
+
+
 def variant_of(run: Run) -> str:
     return prompt_variant(run.representation, run.few_shot)
 

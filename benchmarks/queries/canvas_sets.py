@@ -14,7 +14,7 @@ from benchmarks.models import OF_MODELS, Outcome, Result, Run, RunKind, Task
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page
 from tasks_app.models import Canvas, CanvasSet, Question
 
-PAGE_SIZE = 48
+PAGE_SIZE = 24
 PREVIEW = 120
 _NOT_ASKED = 1_000
 """Canvases that a run did not ask about come after those with any number of correct answers."""
@@ -119,8 +119,8 @@ def answers_to(
     """Question → run → the result of the first repeat, for one run of each model in a prompt variant: its latest on all
     tasks with the plain prompt, if it has one.
 
-    The ``most`` newest of these runs, the one with most correct answers first. Judge calibrations replay answers, so
-    they are not runs of a model.
+    The ``most`` newest of these runs: ended ones before others, models before baselines, most correct answers first.
+    Judge calibrations replay answers, so they are not runs of a model.
     """
     ids = [question.pk for question in questions]
     results = Result.objects.filter(task__question__in=ids).exclude(run__kind=RunKind.CALIBRATION)
@@ -141,7 +141,7 @@ def answers_to(
         run for of_question in answers.values() for run, each in of_question.items() if each.outcome == Outcome.CORRECT
     )
     members = Run.objects.filter(pk__in=chosen).only("model", "variant", "import_format", "status", "texts_pruned_at")
-    return sorted(members, key=lambda run: (-right[run.pk], -run.pk)), answers
+    return sorted(members, key=lambda run: (run.is_live, run.is_baseline, -right[run.pk], -run.pk)), answers
 
 
 def canvas_of_task(task: Task) -> Canvas | None:

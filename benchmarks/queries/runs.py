@@ -355,6 +355,12 @@ def moved_by(old: DatasetVersion, new: DatasetVersion, most: int) -> list[tuple[
     return [(run, by_source.get(run.pk)) for run in moved]
 
 
+def runs_with_surface(most: int = 5) -> list[Run]:
+    """The latest completed runs of models on whole canvas sets, which have a difficulty surface."""
+    on_canvases = runs().filter(status__in=COMPLETED, limit=None).exclude(representation="")
+    return list(on_canvases.exclude(model__startswith="baseline/").order_by("-pk")[:most])
+
+
 def runs_to_rescore(old: DatasetVersion, new: DatasetVersion, most: int) -> list[Run]:
     """The latest completed runs on the old version of whose answers there is no scoring on the new one."""
     again = Run.objects.filter(dataset_version=new, rescored_from=OuterRef("pk")).exclude(_FUTILE)

@@ -660,8 +660,9 @@ def test_a_canvas_shows_its_questions_by_the_latest_run_of_each_model_in_one_way
     assert f"/runs/{older.pk}/results/" not in html
     assert "Not asked" in html
     n_questions = html.count('class="asked"')
-    assert f"<span>{n_questions} of {n_questions} correct</span>" in html
-    assert f"<span>0 of {n_questions} correct</span>" in html
+    for right in (n_questions, 0):
+        assert f'<span>{right} of {n_questions}<span class="visually-hidden"> correct</span></span>' in html
+    assert f"0 of {n_questions} questions are answered correctly by all 3 models; hardest: " in html
     assert "0.000" in page(client, f"/canvases/canvases-7/?run={older.pk}").partition('aria-label="Verdict"')[2][:200]
     few = page(client, "/canvases/canvases-7/0/?variant=full, few-shot")
     assert f"/runs/{other.pk}/results/" in few
@@ -938,3 +939,34 @@ def test_a_run_on_a_dataset_says_that_it_has_no_surface(client: Client) -> None:
     html = page(client, f"/runs/{run.pk}/surface/")
     assert "only runs on canvas sets have one" in html
     assert "zero-shot" not in html
+    assert "Runs with a difficulty surface" not in html
+
+
+def test_a_run_without_a_surface_leads_to_those_that_have_one(client: Client) -> None:
+    canvas_set = make_canvas_set((3, 4))
+    drawn = make_scored_run(canvas_set.dataset, [1.0] * 30, metrics=["task_score"])
+    html = page(client, f"/runs/{make_scored_run().pk}/surface/")
+    assert f'href="/runs/{drawn.pk}/surface/"' in html
+    assert f"&amp;dataset={canvas_set.dataset.slug}" in html
+
+
+@pytest.mark.parametrize(
+    ("few", "many", "said"),
+    [
+        (1.0, 0.0, "The score falls from 1.000 with 3 shapes (n = {few}) to 0.000 with 4 shapes (n = {many})."),
+        (0.0, 1.0, "The score rises from 0.000 with 3 shapes (n = {few}) to 1.000 with 4 shapes (n = {many})."),
+        (
+            1.0,
+            1.0,
+            "The score is 1.000 with 3 shapes (n = {few}) and 1.000 with 4 shapes (n = {many}); the 95% intervals",
+        ),
+    ],
+)
+def test_the_surface_says_how_the_score_changes_with_the_shapes(
+    client: Client, few: float, many: float, said: str
+) -> None:
+    dataset = make_canvas_set((3,) * 12 + (4,) * 12).dataset
+    shapes = [task.n_shapes for task in dataset.current_version.tasks.order_by("position")]
+    run = make_scored_run(dataset, [few if n == 3 else many for n in shapes], metrics=["task_score"])
+    counts = {name: f"{shapes.count(n)} of {shapes.count(n)}" for name, n in (("few", 3), ("many", 4))}
+    assert said.format(**counts) in page(client, f"/runs/{run.pk}/surface/").partition('aria-label="Verdict"')[2]

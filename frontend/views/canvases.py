@@ -17,24 +17,28 @@ from django.utils.http import urlencode
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST, require_safe
 
+from benchmarks.analysis.matrices import short_names
 from benchmarks.models import COMPLETED, Outcome, Result, Run
 from benchmarks.presentation import sentences
 from benchmarks.presentation.labels import prompt_variant, sentence_case
 from benchmarks.presentation.numbers import n_of, plural, score
+from benchmarks.presentation.ranks import listed
 from benchmarks.presentation.texts import visible
 from benchmarks.queries import canvas_sets as reads
 from benchmarks.queries.live import live_state
 from benchmarks.queries.tables.canvas_sets import (
     AUDIT,
     BY_CLASS,
+    BY_SHAPES,
     CANVAS_SETS,
     FAULTS,
-    ClassRow,
+    LevelRow,
     answer_tables,
     audit_rows,
     audit_said,
     blind_table,
     class_rows,
+    shape_rows,
 )
 from benchmarks.services.access import EDIT_REFUSAL, may_edit, may_launch
 from benchmarks.services.canvas_sets.control import previewed_canvases, request_canvas_set
@@ -61,11 +65,12 @@ SORTS = (("", "Hardest first"), ("index", "In order"))
 
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """A question with its own text, if its class adds one, and each run with its result, if it has one."""
+    """A question with its own text, if its class adds one, and each run with its model's short name and its result, if
+    it has one."""
 
     question: Question
     story: str
-    cells: Sequence[tuple[Run, Result | None]]
+    cells: Sequence[tuple[Run, str, Result | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +141,7 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
         "cards": [Card(canvas, outcomes.get(canvas.pk, ())) for canvas in page.rows],
         "run": run,
         "classes": BY_CLASS.of(by_class) if run else None,
+        "shapes": BY_SHAPES.of(by_shapes) if run and len(by_shapes := shape_rows(slug, run)) > 1 else None,
         "said": _said_of_run(run, by_class) if run and page.rows else "",
         "answers": reads.answers_of(canvas_set, filters.task) if filters.task else [],
         **_head(request, canvas_set),
@@ -152,15 +158,16 @@ def canvas(request: HttpRequest, slug: str, index: int) -> HttpResponse:
     chosen = params.text(request.GET, "variant")
     at = names.index(chosen) if chosen in names else 0
     runs, answers = reads.answers_to(questions, variants[at]) if variants else ([], {})
+    short = short_names([run.model for run in runs])
     rows = [
         QuestionRow(
             question,
             canvas.descriptions.get(question.task_name, ""),
-            [(run, answers.get(question.pk, {}).get(run.pk)) for run in runs],
+            [(run, short[run.model], answers.get(question.pk, {}).get(run.pk)) for run in runs],
         )
         for question in questions
     ]
-    found = {cell.outcome for row in rows for _, cell in row.cells if cell}
+    found = {cell.outcome for row in rows for *_, cell in row.cells if cell}
     before, after = reads.canvas_neighbors(canvas)
     shapes = _shapes(canvas)
     context = {
@@ -173,8 +180,10 @@ def canvas(request: HttpRequest, slug: str, index: int) -> HttpResponse:
         "descriptions": sorted(
             (name, text) for name, text in canvas.descriptions.items() if name in STORED_DESCRIPTIONS
         ),
-        "runs": list(zip(runs, _right(rows), strict=True)) if rows else [],
+        "runs": [(run, short[run.model], right) for run, right in zip(runs, _right(rows), strict=True)] if rows else [],
         "rows": rows,
+        "said": _said_of_answers(rows),
+        "audited": _audited(questions),
         "doubts": Question.DOUBTS,
         "any_examples": any(question.examples for question in questions),
         "outcomes": [outcome for outcome in Outcome.values if outcome in found],
@@ -218,8 +227,36 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
 def _right(rows: Sequence[QuestionRow]) -> list[str]:
     """How many of its ended answers each run has right."""
     columns = zip(*(row.cells for row in rows), strict=True)
-    ended = [[cell.outcome for _, cell in column if cell and cell.outcome] for column in columns]
+    ended = [[cell.outcome for *_, cell in column if cell and cell.outcome] for column in columns]
     return [n_of(outcomes.count(Outcome.CORRECT), len(outcomes)) for outcomes in ended]
+
+
+def _said_of_answers(rows: Sequence[QuestionRow]) -> str:
+    """How many questions all models have right, and which fewest, by the runs of models that have ended."""
+    right = {}
+    n_models = 0
+    for row in rows:
+        ended = [cell for run, _, cell in row.cells if run.status in COMPLETED and not run.is_baseline]
+        n_models = len(ended)
+        right[row.question] = sum(cell is not None and cell.outcome == Outcome.CORRECT for cell in ended)
+    if not n_models:
+        return ""
+    solved, fewest = sum(count == n_models for count in right.values()), min(right.values())
+    models = "the model" if n_models == 1 else f"all {n_models} models"
+    said = f"{n_of(solved, len(rows))} questions are answered correctly by {models}"
+    if fewest == n_models:
+        return f"{said}."
+    hardest = listed([sentence_case(question.task_name) for question, count in right.items() if count == fewest])
+    return f"{said}; hardest: {hardest}, by {n_of(fewest, n_models) if fewest else 'none'}."
+
+
+def _audited(questions: Sequence[Question]) -> str:
+    """What the second solver says of the expected answers, if it has checked all of them."""
+    if not all(question.audit for question in questions):
+        return ""
+    confirmed = sum(question.audit not in Question.DOUBTS for question in questions)
+    answers = f"all {len(questions)}" if confirmed == len(questions) else n_of(confirmed, len(questions))
+    return f"A second solver confirms {answers} expected answers."
 
 
 def _list(request: HttpRequest, form: CanvasSetForm, status: int = 200) -> HttpResponse:
@@ -289,7 +326,7 @@ def _run_shown(request: HttpRequest, runs: Sequence[Run], of_set: QuerySet[Run])
     return next((run for run in completed if not run.is_baseline), next(iter(completed), None))
 
 
-def _said_of_run(run: Run, by_class: Sequence[ClassRow]) -> str:
+def _said_of_run(run: Run, by_class: Sequence[LevelRow]) -> str:
     """How the run whose answers the gallery shows scored, and on which classes best and worst."""
     numbers = run.numbers_of(run.headline)
     if numbers.mean is None:
@@ -298,7 +335,7 @@ def _said_of_run(run: Run, by_class: Sequence[ClassRow]) -> str:
     said = f"{visible(run.model)} scores {score(numbers.mean)} on these canvases, n = {counted}"
     if len(by_class) < 2:
         return f"{said}."
-    best, worst = (sentence_case(each.name).lower() for each in (by_class[0], by_class[-1]))
+    best, worst = (each.name.lower() for each in (by_class[0], by_class[-1]))
     return f"{said}: best on {best}, worst on {worst}."
 
 

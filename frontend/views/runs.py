@@ -18,6 +18,7 @@ from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
 from benchmarks.presentation.labels import RESULT_STATE, metric_title, sentence_case
 from benchmarks.queries import runs as reads
+from benchmarks.queries.canvas_sets import canvas_sets
 from benchmarks.queries.interval_covers import covers_of
 from benchmarks.queries.judge_words import measured
 from benchmarks.queries.live import stamp_of_run
@@ -37,7 +38,7 @@ from frontend import params
 from frontend.chips import chips
 from frontend.inbox import drop_notices, provider_page
 from frontend.judges import judge_reliability, panel_rows
-from frontend.run_charts import run_charts, surface_charts, telling_charts, variant_of
+from frontend.run_charts import run_charts, surface_charts, surface_said, telling_charts, variant_of
 from frontend.sharing import shared_or_shareable
 from frontend.view_models import (
     beside,
@@ -249,19 +250,27 @@ def surface(request: HttpRequest, pk: int) -> HttpResponse:
     run = run_or_404(pk)
     metric = params.text(request.GET, "metric") or run.headline
     others = reads.other_variants(run)
+    drawn = surface_charts(run, metric, others)
     context = {
         "run": run,
+        "said": surface_said(run, metric),
         "variant": variant_of(run),
         "metrics": metric_rows(run),
         "metric": metric,
         "others": [(other, variant_of(other)) for other in others],
-        "charts": placed(surface_charts(run, metric, others), "surface-chart", pk, metric),
+        "charts": placed(drawn, "surface-chart", pk, metric),
         "crumbs": [
             ("Runs", reverse("frontend:runs")),
             (f"Run {pk}", reverse("frontend:run", args=(pk,))),
             ("Difficulty surface", None),
         ],
     }
+    if not drawn:
+        context |= {
+            "with_surface": reads.runs_with_surface(),
+            "canvas_set": canvas_sets().exclude(dataset=None).first(),
+        }
+        context["may_launch"] = may_launch(request.user)
     return render(request, "frontend/runs/surface.html", context)
 
 

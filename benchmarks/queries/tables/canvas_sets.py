@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from benchmarks.presentation.numbers import number, plural, score
 from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.presentation.tables import Column, Shown, Table
 from benchmarks.presentation.texts import cut
+from benchmarks.summary import Counted
 from tasks_app.models import CanvasSet
 
 
@@ -209,38 +210,57 @@ ANSWERS = Table[tuple[AuditRow, str, int]](
 
 
 @dataclass(frozen=True, slots=True)
-class ClassRow:
-    """The score of a run on one task class of a set, with what guessing scores there."""
+class LevelRow:
+    """The score of a run on one task class or number of shapes of a set, with what guessing scores there; ``filters``
+    show its canvases."""
 
     slug: str
-    run: int
     name: str
+    filters: Mapping[str, str | int]
     score: Mean
     n_of: str
-    guess: float | None
+    guess: float | None = None
 
 
-def class_rows(slug: str, run: Run) -> list[ClassRow]:
+def class_rows(slug: str, run: Run) -> list[LevelRow]:
     """By the headline of the run, the best class first."""
     chance = (run.numbers.chance or {}).get(run.headline)
     guesses = {group.group: group.guess for group in chance.groups} if chance else {}
     found = [
-        ClassRow(slug, run.pk, name, Mean(of.mean, of.low, of.high), n_of_mean(run.headline, of), guesses.get(name))
-        for name, metrics in run.parts.facets.get("group", {}).items()
-        if (of := metrics.get(run.headline))
+        LevelRow(slug, sentence_case(name), {"run": run.pk, "task": name}, *_scored_by(run, of), guesses.get(name))
+        for name, of in _levels(run, "group")
     ]
     return sorted(found, key=lambda row: -(row.score.mean or 0.0))
 
 
-BY_CLASS = Table[ClassRow](
-    "By class",
-    [
-        Column(
-            "Class",
-            lambda row: Link(sentence_case(row.name), "gallery", (row.slug,), {"run": row.run, "task": row.name}),
-            "name",
-        ),
-        Column("0 to 1", lambda row: Bar(row.score, row.guess)),
-        Column("Score", lambda row: [score(row.score.mean), soft(row.n_of)], "number"),
-    ],
-)
+def shape_rows(slug: str, run: Run) -> list[LevelRow]:
+    """By the headline of the run, the fewest shapes first."""
+    levels = sorted((int(n), of) for n, of in _levels(run, "n_shapes"))
+    return [
+        LevelRow(slug, plural(n, "shape"), {"run": run.pk, "n_shapes": n}, *_scored_by(run, of)) for n, of in levels
+    ]
+
+
+def _levels(run: Run, facet: str) -> Iterator[tuple[str, Counted]]:
+    for name, metrics in run.parts.facets.get(facet, {}).items():
+        if of := metrics.get(run.headline):
+            yield name, of
+
+
+def _scored_by(run: Run, of: Counted) -> tuple[Mean, str]:
+    return Mean(of.mean, of.low, of.high), n_of_mean(run.headline, of)
+
+
+def _by_level(title: str, head: str) -> Table[LevelRow]:
+    return Table(
+        title,
+        [
+            Column(head, lambda row: Link(row.name, "gallery", (row.slug,), row.filters), "name"),
+            Column("0 to 1", lambda row: Bar(row.score, row.guess)),
+            Column("Score", lambda row: [score(row.score.mean), soft(row.n_of)], "number"),
+        ],
+    )
+
+
+BY_CLASS = _by_level("By class", "Class")
+BY_SHAPES = _by_level("By number of shapes", "Shapes")
