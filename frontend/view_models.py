@@ -236,7 +236,7 @@ def weak_spots(run: Run, row: MetricRow) -> dict[str, str]:
             mean, name, level = min(weak, key=lambda each: each[0])
             sentences_of[facet] = (
                 f"{title}: {name} has the lowest score, {score(mean)} ({interval(level.low, level.high)}; "
-                f"{sentences.n_of_mean(row.name, level)}), below the score of the run."
+                f"{sentences.n_of_mean(row.name, level)}). Its interval lies below the score of the run."
             )
     return sentences_of
 

@@ -16,9 +16,11 @@ from benchmarks.statistics.crossed import Shares
 from benchmarks.statistics.margins import LEVEL, NIGHTS, Edges
 from benchmarks.statistics.margins import Verdict as GateVerdict
 from benchmarks.statistics.paired import Comparison
+from benchmarks.statistics.psychometric import ThresholdStatus
 from benchmarks.statistics.ranking import Verdict
 from benchmarks.statistics.self_check import SelfCheck
 from benchmarks.statistics.spread import are_equal
+from benchmarks.summary import Threshold
 
 
 def comparison_sentences(
@@ -230,17 +232,23 @@ def contamination_sentence(check: Contamination) -> str:
     return f"No significant difference between the published and the fresh set: {evidence.format('')} {test}"
 
 
-def threshold_sentence(threshold: float | None, low: float | None, high: float | None, note: str) -> str:
-    """ "8.4 (7.9 to 9.0)", with an open bound "8.4 (at least 7.9)"; without a threshold the note, capitalized."""
+def threshold_sentence(row: Threshold) -> str:
+    """ "8.4 (7.9 to 9.0)", with an open bound "8.4 (at least 7.9)"; without a threshold the note, capitalized.
+
+    Of a flat curve it names the levels that were tested together, because a single one of them may still be weak.
+    """
+    if row.status == ThresholdStatus.FLAT and row.levels:
+        return f"None: no significant trend from {row.levels[0].difficulty:g} to {row.levels[-1].difficulty:g}"
+    low, high, note = row.low, row.high, row.note
     if low is not None and high is not None:
         bounds = f" ({low:.1f} to {high:.1f})"
     elif low is not None:
         bounds = f" (at least {low:.1f})"
     else:
         bounds = "" if high is None else f" (at most {high:.1f})"
-    if threshold is None:
+    if row.threshold is None:
         return f"{note[:1].upper()}{note[1:]}{bounds}"
-    return f"{threshold:.1f}{bounds}; {note}" if note else f"{threshold:.1f}{bounds}"
+    return f"{row.threshold:.1f}{bounds}; {note}" if note else f"{row.threshold:.1f}{bounds}"
 
 
 def ranking_sentences(

@@ -131,7 +131,9 @@ GLOSSARY = {
     ),
     "threshold": Entry(
         "50% threshold",
-        "The number of shapes at which the score is halfway between guessing and perfect, read from a fitted curve.",
+        "The number of shapes at which the score is halfway between guessing and perfect, read from a curve fitted to "
+        "all numbers of shapes. Without a significant trend over them there is none, though one of them may be a weak "
+        "spot of the run.",
     ),
     "cluster": Entry(
         "Cluster",

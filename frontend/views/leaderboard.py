@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 from benchmarks.analysis import rankings
 from benchmarks.models import Run, ShareLink
 from benchmarks.presentation import sentences
+from benchmarks.presentation.comparisons import threshold_sentence
 from benchmarks.presentation.numbers import money_decimals, number
 from benchmarks.queries import leaderboard as reads
 from benchmarks.queries.corrected_ranks import CORRECTED, can_correct, corrected_ranks, corrected_sentence
@@ -35,7 +36,6 @@ from frontend.chips import Choice, choice, toggles
 from frontend.sharing import shared_or_shareable
 from frontend.view_models import MetricRow, corrected_mean, metric_row
 from frontend.views.shared import chart_response, placed
-from frontend.views.statistics import threshold_words
 
 Item = TypeVar("Item")
 JUDGE_CHOICES = [("", "As judged"), (CORRECTED, "Corrected by labels")]
@@ -253,7 +253,7 @@ def _row(place: rankings.Place, table: RankedTable, decimals: int) -> Row:
         n_timed=latency.n if latency else 0,
         first_token=run.numbers.first_token_ms,
         speed=run.numbers.tokens_per_second,
-        threshold=threshold_words(place.threshold) if place.threshold else "",
+        threshold=threshold_sentence(place.threshold) if place.threshold else "",
         rubric=run.rubric_version(metric),
         differs=place.differs,
     )

@@ -9,7 +9,6 @@ from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import Run
-from benchmarks.presentation.comparisons import threshold_sentence
 from benchmarks.queries.contamination import contamination_check
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.tables.statistics import (
@@ -27,7 +26,6 @@ from benchmarks.queries.tables.statistics import (
 )
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.sizing import SizeQuestion, size_run
-from benchmarks.summary import Threshold
 from frontend.difficulty_charts import threshold_charts
 from frontend.launch_form import LaunchForm
 from frontend.view_models import metric_row
@@ -52,10 +50,6 @@ def report_of(run: Run) -> dict[str, Any]:
         "adaptive": numbers.adaptive and (numbers.adaptive, ADAPTIVE.of(adaptive_rows(run, numbers.adaptive))),
         "contamination": contamination_check(run) if run.has_seed else None,
     }
-
-
-def threshold_words(row: Threshold) -> str:
-    return threshold_sentence(row.threshold, row.low, row.high, row.note)
 
 
 @require_safe

@@ -9,6 +9,7 @@ from benchmarks.presentation.comparisons import (
 from benchmarks.statistics.contamination import Sample, published_against_fresh
 from benchmarks.statistics.margins import edges
 from benchmarks.statistics.paired import compare
+from benchmarks.summary import Level, Threshold
 
 
 def comparison_sentence(*compared, **options):
@@ -105,9 +106,16 @@ def test_a_threshold_comes_with_the_bounds_it_has():
         ((8.42, 7.9, None, "upper bound unknown"), "8.4 (at least 7.9); upper bound unknown"),
         ((None, 11.2, None, "above the midpoint, up to 12"), "Above the midpoint, up to 12 (at least 11.2)"),
         ((None, None, 3.3, "below the midpoint"), "Below the midpoint (at most 3.3)"),
-        ((None, None, None, "no significant decrease"), "No significant decrease"),
     ):
-        assert threshold_sentence(*threshold) == words
+        value, low, high, note = threshold
+        row = Threshold("n_shapes", "", 0.1, "fitted", threshold=value, low=low, high=high, note=note)
+        assert threshold_sentence(row) == words
+
+
+def test_a_flat_curve_names_the_levels_that_its_test_is_of():
+    levels = [Level(3, 0.8, 55), Level(8, 0.5, 60)]
+    row = Threshold("n_shapes", "", 0.1, "flat", note="no significant decrease with difficulty", levels=levels)
+    assert threshold_sentence(row) == "None: no significant trend from 3 to 8"
 
 
 def test_a_contamination_check_says_what_the_difference_means():

@@ -84,7 +84,7 @@ THRESHOLDS = Table[Threshold](
         Column("Difficulty measure", lambda row: DIFFICULTY[row.measure].capitalize()),
         Column(
             "50% threshold, 95% interval",
-            lambda row: threshold_sentence(row.threshold, row.low, row.high, row.note),
+            threshold_sentence,
             info="threshold",
         ),
         Column("n", lambda row: n_of_expected(row.n, row.n_expected), "number", "nowrap"),
