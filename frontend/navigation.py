@@ -25,6 +25,8 @@ class Place:
     route: str
     description: str = ""
     permissions: tuple[str, ...] = ()
+    search_title: str = ""
+    """Its title where its entry has the same."""
 
     @property
     def url(self) -> str:
@@ -99,7 +101,7 @@ ENTRIES = (
         (
             Place("All", "runs"),
             Place("Experiments", "experiments"),
-            Place("Runs", "single-runs"),
+            Place("Runs", "single-runs", search_title="Single runs"),
             Place("Imported", "imported-runs", "Runs of other tools."),
             Place("Scheduled", "scheduled-runs", "Runs that schedules started."),
         ),
@@ -219,7 +221,8 @@ def places(request: HttpRequest) -> Iterator[Place]:
     for entry in ENTRIES:
         for place in (*entry.places, *entry.others):
             if may(request.user, *place.permissions):
-                yield Place(entry.title, place.route) if place is entry.places[0] else place
+                title = entry.title if place is entry.places[0] else place.search_title or place.title
+                yield Place(title, place.route)
 
 
 def is_of_schedule(request: HttpRequest) -> bool:

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from benchmarks.models import Run
 from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.presentation.labels import RUN_STATUS
 from benchmarks.presentation.numbers import n_of, plural
@@ -18,7 +19,7 @@ from benchmarks.queries.search import Matches, search
 from benchmarks.services.access import may_launch
 from frontend.context_processors import THEMES
 from frontend.documents import DOCUMENTS
-from frontend.navigation import places
+from frontend.navigation import ENTRIES, places
 from frontend.ruler import ruler
 from frontend.view_models import RunRow, run_finding, run_row
 
@@ -64,21 +65,23 @@ class _Entry:
 
 
 def rows(request: HttpRequest, words: str) -> list[Row]:
-    """What matches the words, by kind, those first that begin with them; without words the commands and the pages."""
-    named = [*_commands(request), *_pages(request)]
+    """What matches the words, by kind, those first that begin with them; without words the commands and the entries of
+    the navigation."""
     if not words:
-        return _rows(named, "")
+        entries = {entry.places[0].url for entry in ENTRIES}
+        return _rows([*_commands(request), *(page for page in _pages(request) if page.url in entries)], "")
+    named = [*_commands(request), *_themes(), *_pages(request)]
     matches = search(words)
     lower = words.lower()
-    entries = [
+    found = [
         *_found(matches),
         *(_starts(matches) if may_launch(request.user) else ()),
         *(entry for entry in named if lower in entry.title.lower()),
         *[entry for entry in _help() if lower in entry.title.lower()][:HELP],
     ]
-    entries.sort(key=lambda entry: not entry.title.lower().startswith(lower))
-    kinds = list(dict.fromkeys(entry.kind for entry in entries))
-    return _rows(sorted(entries, key=lambda entry: kinds.index(entry.kind)), words)
+    found.sort(key=lambda entry: not entry.title.lower().startswith(lower))
+    kinds = list(dict.fromkeys(entry.kind for entry in found))
+    return _rows(sorted(found, key=lambda entry: kinds.index(entry.kind)), words)
 
 
 def _rows(entries: Sequence[_Entry], words: str) -> list[Row]:
@@ -104,8 +107,8 @@ def _found(matches: Matches) -> Iterator[_Entry]:
     for run in matches.runs:
         model = f"{run.model} ({run.variant})" if run.variant else run.model
         name = f"Run {run.pk}: {run.name or f'{model} on {run.dataset.title}'}"
-        drawn = _drawn(run_row(run))
-        yield _Entry("Run", name, reverse("frontend:run", args=(run.pk,)), run_finding(run), ruler=drawn)
+        row = run_row(run)
+        yield _Entry("Run", name, reverse("frontend:run", args=(run.pk,)), _of_run(run, row), ruler=_drawn(row))
     for task, correct, answers in matches.tasks:
         dataset = task.version.dataset
         url = reverse("frontend:task", args=(dataset.slug, task.pk))
@@ -113,6 +116,13 @@ def _found(matches: Matches) -> Iterator[_Entry]:
         yield _Entry("Task", f"{task.name or task.task_id}, {dataset.title}", url, said)
     for review in matches.reviews:
         yield _Entry("Review", review.name, reverse("frontend:review", args=(review.pk,)))
+
+
+def _of_run(run: Run, row: RunRow) -> str:
+    """What is known of a run; a score with its metric and n, because runs of other metrics stand below it."""
+    found, headline = run_finding(run), row.headline
+    is_score = not (run.is_live or row.provisional or headline.mean is None)
+    return f"{headline.title} {found}, {headline.n_of}" if is_score else found
 
 
 def _drawn(row: RunRow) -> SafeString:
@@ -140,6 +150,9 @@ def _commands(request: HttpRequest) -> Iterator[_Entry]:
         yield _Entry("Do", "New run", reverse("frontend:launch"))
     yield _Entry("Do", "Compare runs", reverse("frontend:compare"))
     yield _Entry("Do", "Keys", f"{reverse('frontend:help')}#keys")
+
+
+def _themes() -> Iterator[_Entry]:
     for theme in (*THEMES, ""):
         yield _Entry("Do", f"Theme: {theme or 'system'}", reverse("frontend:theme"), theme=theme)
 

@@ -62,7 +62,18 @@ def test_the_search_finds_whatever_has_a_name(client: Client) -> None:
         assert "No name contains" in matches(client, words), words
     assert "two or more characters" in matches(client, "a")
     for words in ("", "\0"):
-        assert "Theme: dark" in matches(client, words), words
+        assert "Compare runs" in matches(client, words), words
+
+
+@pytest.mark.django_db
+def test_before_anything_is_typed_a_few_commands_and_the_entries_of_the_navigation_stand(client: Client) -> None:
+    found = re.findall(r'class="title">([^<]+)<', matches(client, ""))
+    assert found == [
+        *("New run", "Compare runs", "Keys", "Overview", "Benchmarks", "Runs"),
+        *("Leaderboard", "Review", "Models", "Settings"),
+    ]
+    titles = re.findall(r'class="title">(.+?)</span>', matches(client, "runs"))
+    assert len(titles) == len(set(titles)), "two pages have the same name"
 
 
 @pytest.mark.django_db
@@ -74,7 +85,7 @@ def test_matches_say_what_is_known_of_them_and_offer_to_start_a_run(client: Clie
     queued = make_scored_run(dataset, [1.0, 0.0, 1.0], model="vendor/large")
     Run.objects.filter(pk=queued.pk).update(status="running", done=1)
     found = matches(client, "large")
-    assert "0.667 (" in found
+    assert re.search(r"Exact match 0\.667 \(.+\), 3 of 3", found)
     assert "Running, 33%" in found
     assert "2 runs" in found
     task = Task.objects.filter(version__dataset=dataset).earliest("position")

@@ -24,7 +24,7 @@ SHORTEST = 2
 
 @require_safe
 def search_page(request: HttpRequest) -> HttpResponse:
-    """What matches ``?q=``, and without it the commands and the pages; for htmx the rows alone."""
+    """What matches ``?q=``, and without it the commands and the entries of the navigation; for htmx the rows alone."""
     words = text(request.GET, "q")
     opened_on = urlsplit(request.headers.get("HX-Current-URL", ""))
     searched = len(words) >= SHORTEST or words.isdigit()

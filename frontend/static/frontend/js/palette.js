@@ -21,11 +21,11 @@
     }
   };
   const remember = () => {
-    const things = /\/(runs|experiments|datasets|canvases|models|reviews|judges|preferences)\/[^/]+\//;
+    const things = /\/(runs|experiments|reviews|judges|preferences)\/\d+\/|\/(datasets|canvases|models)\/(?!new\/)[^/]+\//;
     const status = performance.getEntriesByType("navigation")[0]?.responseStatus || 200;
     if (status >= 400 || !things.test(location.pathname)) return;
     const here = { title: document.title.replace(/ – CodeForge Benchmarks$/, ""), url: location.pathname };
-    const others = visited().filter((page) => page.url !== here.url);
+    const others = visited().filter((page) => page.url !== here.url && page.title !== here.title);
     try {
       localStorage.setItem(VISITED, JSON.stringify([here, ...others]));
     } catch {
@@ -76,11 +76,11 @@
     option?.scrollIntoView({ block: "nearest" });
     words.setAttribute("aria-activedescendant", option?.id ?? "");
   };
-  const row = ({ title, url }) => {
+  const row = ({ title, url }, place) => {
     const item = document.createElement("li");
     const link = item.appendChild(document.createElement("a"));
     link.href = url;
-    for (const [name, text] of [["kind", "Recent"], ["title", title]]) {
+    for (const [name, text] of [[place ? "kind again" : "kind", "Recent"], ["title", title]]) {
       const part = link.appendChild(document.createElement("span"));
       part.className = name;
       part.textContent = text;
@@ -91,9 +91,6 @@
     const list = document.querySelector("#matches ul");
     const pages = visited();
     if (list && !words.value) list.prepend(...pages.slice(0, 6).map(row));
-    const places = pages.map((page) => page.url);
-    const known = [...(list?.children ?? [])].filter((item) => places.includes(item.firstElementChild.getAttribute("href")));
-    if (!words.value) list?.prepend(...known);
     list?.setAttribute("role", "listbox");
     list?.setAttribute("aria-label", "Matches");
     for (const item of list?.children ?? []) item.role = "presentation";
