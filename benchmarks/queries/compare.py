@@ -21,6 +21,7 @@ _ALIKE = ("question_key", *_EXTENT)
 _SHOWN = (
     *(
         "created_at",
+        "headline",
         "model",
         "import_format",
         "variant",
@@ -31,18 +32,25 @@ _SHOWN = (
     *(*_ALIKE, "asked", "answer_key"),
     *("dataset__slug", "dataset__name", "dataset_version__number"),
 )
+_NUMBERS = {
+    "score": HeadlineNumber(),
+    "low": HeadlineNumber("low"),
+    "high": HeadlineNumber("high"),
+    "n": HeadlineNumber("n"),
+    "n_expected": HeadlineNumber("n_expected"),
+}
 
 
 def runs_to_offer(chosen: Sequence[Run]) -> list[Run]:
     """The chosen runs, then the latest completed ones: first those on the dataset of the reference run, and of these
-    the ones like it. Each has its ``score``."""
-    completed = runs().filter(status__in=COMPLETED).only(*_SHOWN).annotate(score=HeadlineNumber())
+    the ones like it. Each has its ``score`` with what it rests on."""
+    completed = runs().filter(status__in=COMPLETED).only(*_SHOWN).annotate(**_NUMBERS)
     if not chosen:
         return list(completed.order_by("-id")[:_OFFERED])
     first = chosen[0]
     elsewhere = Case(When(dataset=first.dataset_id, then=0), default=1)
     ids = [run.pk for run in chosen]
-    of_chosen = runs().filter(pk__in=ids).only(*_SHOWN).annotate(score=HeadlineNumber())
+    of_chosen = runs().filter(pk__in=ids).only(*_SHOWN).annotate(**_NUMBERS)
     others = completed.exclude(pk__in=ids).order_by(elsewhere, "-id")[:_OFFERED_BESIDE]
     return sorted(
         [*of_chosen, *others],
@@ -50,10 +58,15 @@ def runs_to_offer(chosen: Sequence[Run]) -> list[Run]:
             run.pk not in ids,
             run.dataset_id != first.dataset_id,
             run.dataset_version_id != first.dataset_version_id,
-            any(getattr(run, name) != getattr(first, name) for name in _ALIKE),
+            alike(run) != alike(first),
             run.answer_key != first.answer_key,
         ),
     )
+
+
+def alike(run: Run) -> tuple[object, ...]:
+    """What runs that ask the same tasks in the same form have in common."""
+    return (run.dataset_id, run.dataset_version_id, *(getattr(run, name) for name in _ALIKE))
 
 
 def asked_differently(run: Run, first: Run) -> str:

@@ -23,6 +23,7 @@ from frontend import charts, params
 from frontend.chart_parts import Chart
 from frontend.matrix import matrix_charts, matrix_context, versus
 from frontend.navigation import trail
+from frontend.run_choice import by_benchmark, likely, on_one_benchmark
 from frontend.sharing import shared_or_shareable
 from frontend.task_grid import grid_context
 from frontend.view_models import MetricRow, metric_row
@@ -65,11 +66,14 @@ def chart(request: HttpRequest, name: str, form: str) -> HttpResponse:
 def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
     metrics = common_metrics(chosen)
     metric = _metric(request, metrics)
+    offered = reads.runs_to_offer(chosen)
+    asked = params.run_ids(request.GET)[:MOST_RUNS]
     context: dict[str, Any] = {
         "title": _title(chosen),
         "chosen": chosen,
         "chosen_ids": [run.pk for run in chosen],
-        "offered": _offered(chosen),
+        "missing": [pk for pk in asked if pk not in {run.pk for run in chosen}],
+        "offered": by_benchmark(offered, next(iter(chosen), None)),
         "metrics": [metric_row(name) for name in metrics],
         "metric": metric,
         "most": MOST_RUNS,
@@ -77,7 +81,10 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
         "may_compare_answers": may_launch(request.user) and not any(run.representation for run in chosen),
     }
     if len(chosen) < 2 or not metric:
-        return context | {"on_one": _on_one_benchmark(chosen)}
+        return context | {
+            "likely": likely(offered) if len(chosen) < 2 else (),
+            "on_one": [*on_one_benchmark(chosen, offered)],
+        }
     margin = params.margin(request.GET)
     pairs = compared_runs(chosen, with_first=True, margin=margin)
     against = [pair for pair in pairs if pair.metric == metric]
@@ -96,29 +103,6 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
     else:
         context |= matrix_context(request, chosen) | {"compared": context["chosen_ids"], "metric": metric}
     return context | {"charts": placed(_charts(context), "compare-chart", query=_query(chosen, metric=metric))}
-
-
-def _offered(chosen: Sequence[Run]) -> list[tuple[Run, str]]:
-    """The runs that can be compared, those of one benchmark together, each with how it differs from the first."""
-    offered = reads.runs_to_offer(chosen)
-    place = {slug: at for at, slug in enumerate(dict.fromkeys(run.dataset.slug for run in offered))}
-    first = chosen[0] if chosen else None
-    return [
-        (run, reads.asked_differently(run, first) if first and run.dataset_id == first.dataset_id else "")
-        for run in sorted(offered, key=lambda run: place[run.dataset.slug])
-    ]
-
-
-def _on_one_benchmark(chosen: Sequence[Run]) -> list[tuple[str, str, int]]:
-    """The benchmarks on which several of the runs are, each with the address that compares those, and their number."""
-    members: dict[int, list[Run]] = {}
-    for run in chosen:
-        members.setdefault(run.dataset_id, []).append(run)
-    if len(members) < 2:
-        return []
-    address = reverse("frontend:compare")
-    several = (runs for runs in members.values() if len(runs) > 1)
-    return [(runs[0].dataset.title, f"{address}?{_query(runs)}", len(runs)) for runs in several]
 
 
 def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:

@@ -1,0 +1,94 @@
+"""What the comparison offers: runs by benchmark, likely comparisons, and what becomes of runs that share no task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from benchmarks.models import Run
+from benchmarks.presentation.ranks import listed
+from benchmarks.queries.compare import alike, asked_differently
+
+LIKELY = 3
+"""Comparisons that are proposed where none is chosen."""
+COMPARED = 4
+"""Of how many models one of them is at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfBenchmark:
+    """The runs on one benchmark, each with how it differs from the first that is compared. ``version`` is empty if they
+    are not all of the same."""
+
+    title: str
+    version: str
+    rows: Sequence[tuple[Run, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """An address that compares runs: ``label`` says of what, ``apart`` why not of all that were chosen."""
+
+    label: str
+    url: str
+    benchmark: str
+    apart: str = ""
+
+
+def by_benchmark(offered: Sequence[Run], first: Run | None) -> list[OfBenchmark]:
+    """The offered runs, those of one benchmark together."""
+    groups: dict[int, list[Run]] = {}
+    for run in offered:
+        groups.setdefault(run.dataset_id, []).append(run)
+    return [_of_benchmark(runs, first) for runs in groups.values()]
+
+
+def _of_benchmark(runs: Sequence[Run], first: Run | None) -> OfBenchmark:
+    versions = {run.version_label for run in runs}
+    beside_first = first and first.dataset_id == runs[0].dataset_id
+    rows = [(run, asked_differently(run, first) if first and beside_first else "") for run in runs]
+    return OfBenchmark(runs[0].dataset.title, versions.pop() if len(versions) == 1 else "", rows)
+
+
+def likely(offered: Sequence[Run]) -> list[Comparison]:
+    """For each benchmark the latest runs of several models that were asked the same: of all its tasks if there are any,
+    and of as many models as possible."""
+    groups: dict[tuple[object, ...], dict[str, Run]] = {}
+    for run in offered:
+        if not run.is_baseline:
+            groups.setdefault(alike(run), {}).setdefault(run.model_label, run)
+    best: dict[int, list[Run]] = {}
+    for runs in ([*models.values()] for models in groups.values() if len(models) > 1):
+        known = best.setdefault(runs[0].dataset_id, runs)
+        if (runs[0].limit is None, len(runs)) > (known[0].limit is None, len(known)):
+            best[runs[0].dataset_id] = runs
+    several = [runs[:COMPARED] for runs in best.values()][:LIKELY]
+    return [_comparison(runs, listed(sorted(run.model_label for run in runs))) for runs in several]
+
+
+def on_one_benchmark(chosen: Sequence[Run], offered: Sequence[Run]) -> Iterator[Comparison]:
+    """For each benchmark of the chosen runs what can be compared on it: those of them that are on it, a single one with
+    the latest other run that was asked the same, if there is any."""
+    groups: dict[int, list[Run]] = {}
+    for run in chosen:
+        groups.setdefault(run.dataset_id, []).append(run)
+    for runs in groups.values() if len(groups) > 1 else ():
+        if len(runs) > 1:
+            yield _comparison(runs, f"Compare {listed([run.model_label for run in runs])}")
+            continue
+        alone = runs[0]
+        apart = f"Run {alone.pk} of {alone.model_label} is the only chosen one here."
+        others = [run for run in offered if alike(run) == alike(alone) and run.pk != alone.pk]
+        if others:
+            other = min(others, key=lambda run: run.is_baseline)
+            yield _comparison([alone, other], f"Compare it with {other.model_label}, run {other.pk}", apart)
+        else:
+            yield Comparison("", "", alone.dataset.title, apart)
+
+
+def _comparison(runs: Sequence[Run], label: str, apart: str = "") -> Comparison:
+    query = urlencode({"runs": ",".join(str(run.pk) for run in runs)})
+    return Comparison(label, f"{reverse('frontend:compare')}?{query}", runs[0].dataset.title, apart)
