@@ -57,6 +57,10 @@ class OverallRow:
         return next(cell.run.model for cell in self.cells if cell is not None)
 
     @property
+    def named(self) -> str:
+        return f"{self.model} ({self.differs})" if self.differs else self.model
+
+    @property
     def is_baseline(self) -> bool:
         return all(cell.run.is_baseline for cell in self.cells if cell is not None)
 

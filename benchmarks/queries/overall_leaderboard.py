@@ -13,8 +13,10 @@ from django.db.models import Q
 
 from benchmarks.analysis.overall_ranks import Column, OverallRow, common_metric, models_of, overall_rows, shared_places
 from benchmarks.models import Dataset
+from benchmarks.presentation.numbers import number, plural
+from benchmarks.presentation.ranks import tied_names
 from benchmarks.queries.leaderboard import Alike, latest_runs
-from benchmarks.statistics.ranking import datasets_needed
+from benchmarks.statistics.ranking import MeanRank, datasets_needed
 
 MOST_DATASETS = 12
 
@@ -34,6 +36,21 @@ class Overall:
         """How many more datasets could show the ranks on others like them; 0 if these are enough."""
         n_ranked = sum(row.mean_rank is not None for row in self.rows)
         return max(0, datasets_needed(n_ranked) - len(self.columns)) if n_ranked > 1 else 0
+
+    @property
+    def sentences(self) -> list[str]:
+        """Who has the best mean rank, and who comes next with which; empty if nobody is ranked."""
+        ranked = [(row, row.mean_rank) for row in self.rows if row.mean_rank is not None]
+        if not ranked:
+            return []
+        best = [row.named for row, rank in ranked if rank.mean == ranked[0][1].mean]
+        verb = "have" if len(best) > 1 else "has"
+        over = plural(len(self.columns), "benchmark")
+        said = [f"{tied_names(best, len(ranked))} {verb} the best mean rank over {over}, {_mean_rank(ranked[0][1])}."]
+        for row, rank in ranked[len(best) : len(best) + 1]:
+            overlap = "; these intervals overlap" if rank.low <= ranked[0][1].high else ""
+            said.append(f"{row.named} is next with {_mean_rank(rank)}{overlap}.")
+        return said
 
     @property
     def problem(self) -> str:
@@ -68,6 +85,10 @@ def overall_leaderboard(slugs: Sequence[str] = ()) -> Overall:
         for alike in chosen[:MOST_DATASETS]
     ]
     return Overall(offered, columns, overall_rows(columns))
+
+
+def _mean_rank(rank: MeanRank) -> str:
+    return f"{number(rank.mean, 2)} ({number(rank.low, 2)} to {number(rank.high, 2)})"
 
 
 def _groups() -> list[Alike]:

@@ -44,6 +44,17 @@ def test_models_are_ranked_by_the_mean_of_their_ranks() -> None:
     assert not overall_leaderboard(["nonsense", "first"]).columns
 
 
+def test_the_leaderboard_says_who_has_the_best_mean_rank_and_who_is_next() -> None:
+    first, second = two_datasets()
+    tied, behind = overall_leaderboard().sentences
+    assert tied.startswith("a/one and a/two have the best mean rank over 2 benchmarks, 1.50 (")
+    assert behind.startswith("a/three is next with 3.00 (")
+    run(first, 20, "a/two")
+    run(second, 0, "a/one")
+    assert overall_leaderboard().sentences[0].startswith("a/two has the best mean rank over 2 benchmarks, 1.25 (")
+    assert not overall_leaderboard(["nonsense"]).sentences
+
+
 def test_only_the_latest_full_run_in_the_setting_of_most_models_counts() -> None:
     first, _ = two_datasets()
     run(first, 20, "a/three", limit=5)
