@@ -9,16 +9,17 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Left
 
 from benchmarks.metrics.deciding import is_deciding
-from benchmarks.models import TO_DO, Dataset, Outcome, Result, Run, Score, Task
+from benchmarks.models import COMPLETED, TO_DO, Dataset, Outcome, Result, Run, Score, Task
 from benchmarks.queries.datasets import answers_preview
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page, neighbors, window_page
-from benchmarks.queries.runs import HasTag
+from benchmarks.queries.runs import HasTag, runs
 
 PAGE_SIZE = 20
 FEW_MATCHES = 1_000
 PREVIEW = 120
 NEWEST = 12
 NEAR = 500
+_LOOKED_THROUGH, _OFFERED_TO_COPY = 60, 8
 SEARCH_WINDOW = 1_000
 """The number of results that one page of a text search looks through."""
 
@@ -184,6 +185,16 @@ def results_to_copy(keys: Sequence[int]) -> list[Result]:
     rows = Result.objects.filter(pk__in=keys, run__dataset__kind=Dataset.Kind.YAML)
     order = {key: place for place, key in enumerate(keys)}
     return sorted(rows.select_related("task__version", "run__dataset"), key=lambda result: order[result.pk])
+
+
+def failing_runs_to_copy() -> list[tuple[Run, int]]:
+    """The latest run of each model on tasks that people wrote, by dataset, with how many of its results are not
+    correct."""
+    latest: dict[tuple[int, str], Run] = {}
+    for run in runs().filter(dataset__kind=Dataset.Kind.YAML, status__in=COMPLETED).order_by("-id")[:_LOOKED_THROUGH]:
+        latest.setdefault((run.dataset_id, run.model), run)
+    counted = [(run, run.total - sum(run.numbers.outcomes.get(each, 0) for each in _FINE)) for run in latest.values()]
+    return sorted(((run, n) for run, n in counted if n), key=lambda each: each[0].dataset.title)[:_OFFERED_TO_COPY]
 
 
 def _listed(rows: QuerySet[Result], *others: str) -> QuerySet[Result]:

@@ -312,6 +312,9 @@ def test_tasks_of_results_make_a_new_dataset_and_generated_ones_are_left_out(cli
     nothing = text_of(client.get("/results/copy/", {"result": ["x", "9" * 30, "0"]}))
     assert "No results are selected." in nothing
     assert 'href="/runs/single/">Choose a run</a>' in nothing
+    assert f'href="/runs/{run.pk}/?outcome=not_correct#results"' in nothing
+    assert "1 of 2 not correct" in nothing
+    assert f"/runs/{canvases.pk}/" not in nothing, "its tasks cannot be copied"
     crumbs = nothing.partition('aria-label="Breadcrumbs')[2].partition("</nav>")[0]
     assert ">Runs</a>" in crumbs, "the entry that the navigation marks"
 

@@ -26,7 +26,7 @@ from benchmarks.presentation.numbers import plural
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.datasets import prompt_of
 from benchmarks.queries.newer_references import rescorable
-from benchmarks.queries.results import results_to_copy
+from benchmarks.queries.results import failing_runs_to_copy, results_to_copy
 from benchmarks.queries.reviews import WHICH, answers_where, review_detail
 from benchmarks.queries.tables.datasets import TASKS_TO_COPY
 from benchmarks.services.access import may
@@ -237,6 +237,7 @@ def copy_results(request: HttpRequest) -> HttpResponse:
         "results": results,
         "tasks": TASKS_TO_COPY.of(results),
         "n_left_out": len(numbers) - len(results),
+        "runs": () if results else failing_runs_to_copy(),
         "crumbs": trail("runs", ("Copy tasks", None)),
     }
     return render(request, "frontend/datasets/copy_results.html", context)
