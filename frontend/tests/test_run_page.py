@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -59,7 +60,10 @@ def test_a_failed_run_says_cause_and_count_once(client: Client) -> None:
     run = make_scored_run(values=(None, None), status=RunStatus.FAILED, error_message="401: wrong key.")
     run.results.update(error_kind="authentication")
     html = " ".join(page(client, f"/runs/{run.pk}/").split())
-    assert "The API key was refused. 2 of 2 results failed." in html
+    said = re.sub("<[^>]+>", "", html[html.index("The API key was refused.") :])
+    assert " ".join(said.split()).startswith(
+        "The API key was refused. Check the key of loop, then resume the run. 2 of 2 results failed. 401: wrong key."
+    )
     assert "What failed" not in html
     assert "No score" in html
 

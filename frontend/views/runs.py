@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -13,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.analysis.rankings import under_baseline
+from benchmarks.engine.configured import provider_named
 from benchmarks.models import COMPLETED, Outcome, Result, Run, RunStatus, Score, ShareLink, Task
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
@@ -340,6 +342,7 @@ def _status(run: Run) -> dict[str, Any]:
         # The message above says it of all results.
         "is_told": run.status == RunStatus.FAILED and len(failures) == 1 and unscored and unscored[0].n == n_counted,
         "newest": _result_rows(run, newest_results(run)) if run.is_live else [],
+        "stalled": _stalled(run),
         "waiting": sentences.waiting(run.waits_until, run.done, run.total),
         "adjustments": sentences.adjustments(run.adjustments, run.judge_trial, run.numbers.response_models),
         # In steps of ten: a screen reader would read out every single percent.
@@ -354,3 +357,25 @@ def _status(run: Run) -> dict[str, Any]:
         if run.total
         else "",
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Stalled:
+    """Of a run that gets no answers: which provider owes them, how long a request waits for it and how often it is
+    sent."""
+
+    provider: str
+    page: str
+    timeout: float
+    attempts: int
+
+
+def _stalled(run: Run) -> Stalled | None:
+    """``None`` while answers come, or where the provider is configured no longer."""
+    if not sentences.silent(run):
+        return None
+    name = (run.judge_model if getattr(run, "is_judging", False) else run.model).partition("/")[0]
+    configured = provider_named(name)
+    if configured is None:
+        return None
+    return Stalled(name, provider_page(name), configured.timeouts.first_byte, configured.retries.max_attempts)
