@@ -28,7 +28,7 @@ def chips(query: QueryDict, labels: Mapping[str, str], titles: Mapping[str, Mapp
     for name, label in labels.items():
         if value := text(query, name):
             title = titles.get(name, {}).get(value, value)
-            shown.append(Chip(f"{label}: {title}" if label else title, _without(query, name)))
+            shown.append(Chip(f"{label}: {title}" if label else title, without(query, name)))
     return shown
 
 
@@ -74,12 +74,12 @@ def toggles(
     return shown
 
 
-def _without(query: QueryDict, name: str) -> str:
+def without(query: QueryDict, name: str) -> str:
+    """The address without a filter, at its first page."""
     return f"?{_left(query, name).urlencode()}"
 
 
 def _left(query: QueryDict, name: str) -> QueryDict:
-    """The address without a filter, at its first page."""
     left = query.copy()
     for gone in (name, "page", "after", "before"):
         left.pop(gone, None)

@@ -84,7 +84,12 @@ def test_a_run_that_stands_still_says_for_how_long_and_gives_no_time_left(client
     rows.update(progressed_at=now - timedelta(minutes=1))
     assert "No answer for 1 min" in words(client, f"/runs/{run.pk}/")
     assert "has stalled" not in words(client, "/"), "it may go on"
+    rows.update(model="openai/model")
+    html = words(client, f"/runs/{run.pk}/")
+    assert "openai has not answered since" in html
+    assert "times out after 2 min and is sent at most 5 times" in html
     rows.update(progressed_at=now)
+    assert "has not answered since" not in words(client, f"/runs/{run.pk}/")
     assert "No answer for" not in words(client, f"/runs/{run.pk}/")
     assert "left</span>" in words(client, f"/runs/{run.pk}/")
     # Models that think for long are not silent while they do.
@@ -106,7 +111,10 @@ def test_a_provisional_score_is_sorted_after_the_final_ones(client: Client) -> N
 def test_filters_are_chips_that_can_be_removed(client: Client) -> None:
     make_scored_run(make_dataset(2, slug="sums"), model="a/first", tags=["t"])
     made_experiment()
-    assert "No runs match" in page(client, "/runs/?model=nobody")
+    assert "Remove “Model: nobody” (2 rows)" in page(client, "/runs/?model=nobody")
+    nothing = words(client, "/runs/?model=a%2Ffirst&tag=other&days=7")
+    assert "No run matches all 3 filters." in nothing
+    assert re.findall("Remove “(.+?)”", nothing) == ["Tag: other"], "without another one there would be no row either"
     for query, rows in (
         ("?model=a%2Flarge", 1), ("?text=first", 1), ("?text=autumn", 1), ("?text=PROMPTS", 1), ("?tag=t", 1),
         ("?days=7", 2), ("?dataset=sums&status=completed", 1),
@@ -119,9 +127,12 @@ def test_filters_are_chips_that_can_be_removed(client: Client) -> None:
 
 def test_columns_can_be_left_out_in_the_address(client: Client) -> None:
     make_scored_run(make_dataset(2))
-    assert '<th scope="col" class="num wide-only">Cost</th>' in words(client, "/runs/")
-    fewer = words(client, "/runs/?columns=0&columns=finding")
+    whole = words(client, "/runs/")
+    assert '<th scope="col" class="num">Cost</th>' in whole
+    assert "hidden · <a" not in whole
+    fewer = words(client, "/runs/?model=a%2Fmodel&columns=0&columns=finding")
     assert ">Cost</th>" not in fewer
+    assert '5 columns hidden · <a href="?model=a%2Fmodel">Show all</a>' in fewer
     assert '<input type="hidden" name="columns" value="finding">' in fewer, "a filter keeps the columns"
 
 

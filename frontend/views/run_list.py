@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -18,7 +20,7 @@ from benchmarks.queries.tables.runs import RECEIVING
 from benchmarks.services.access import may, may_launch
 from benchmarks.services.saved_views import LONGEST_NAME, list_query, may_save_views, saved_views
 from frontend import params
-from frontend.chips import COLUMNS, chips, chosen_columns, columns_offered
+from frontend.chips import COLUMNS, Chip, chips, chosen_columns, columns_offered, without
 from frontend.navigation import tabs
 from frontend.views.saved_views import address_of
 
@@ -59,6 +61,7 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         "days": {str(days): title for days, title in PERIODS},
         "pinned": {"1": "Pinned"},
     }
+    shown_chips = chips(request.GET, _CHIPS, titles)
     may_import = may(request.user, "benchmarks.launch_run", "benchmarks.add_dataset")
     context = {
         "live_state": live_state(),
@@ -68,8 +71,11 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         "page": page,
         "listed": LISTED.where(**columns).where(**told(rows)).of(rows),
         "filters": filters,
-        "chips": chips(request.GET, _CHIPS, titles),
+        "chips": shown_chips,
+        "widened": _widened(tab, shown_chips) if not rows else (),
         "columns": columns_offered(LISTED, columns),
+        "n_hidden": sum(not shown for shown in columns.values()),
+        "all_columns": without(request.GET, COLUMNS),
         "columns_kept": request.GET.getlist(COLUMNS),
         "filters_kept": [(name, value) for name in (*_CHIPS, "sort") if (value := params.text(request.GET, name))],
         "tags": tags_used(),
@@ -84,6 +90,13 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
     }
     # Where rows of both kinds are mixed, heads do not sort.
     return render(request, "frontend/runs/list.html", context | ({"sort": filters.sort} if tab in TABS else {}))
+
+
+def _widened(tab: str, shown: Sequence[Chip]) -> list[tuple[Chip, int]]:
+    """Of filters that together select nothing, those without which some rows are left, and how many."""
+    queries = ((chip, QueryDict(chip.url.removeprefix("?"))) for chip in shown)
+    counted = [(chip, rows_of(tab, params.run_filters(query)).count()) for chip, query in queries]
+    return [(chip, n) for chip, n in counted if n]
 
 
 def _views(request: HttpRequest, tab: str) -> dict[str, object]:

@@ -178,10 +178,10 @@ LISTED = Table[Listed](
     [
         Column("Select", _tick, look="tick", hidden_head=True),
         Column("Run or experiment", _name, "name", sort="model"),
-        Column("0 to 1", _bar, look="wide-only", given="ruler"),
+        Column("0 to 1", _bar, bare=True, given="ruler"),
         Column("Finding", _finding, look="finding anywhere", sort="score", bare=True, given="finding"),
-        Column("Answers", _answers, "number", look="wide-only", given="answers"),
-        Column("Cost", _cost, "number", look="wide-only", sort="cost", given="cost"),
+        Column("Answers", _answers, "number", given="answers"),
+        Column("Cost", _cost, "number", sort="cost", given="cost"),
         Column("When", lambda row: Moment(_at(row)), look="soft", sort="run", bare=True, given="when"),
         Column("Status", _state, sort="status", given="status"),
     ],
