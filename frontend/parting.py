@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from benchmarks.analysis.matrices import Row
 from benchmarks.models import Run
 from benchmarks.presentation.labels import OUTCOME, sentence_case
+from benchmarks.presentation.numbers import n_of, number, plural
 from benchmarks.summary import Failure
 
 MOST_KINDS, MOST_ROWS = 8, 6
@@ -43,6 +44,18 @@ class Failures:
     columns: Sequence[tuple[Run, str, int, int]]
     kinds: Sequence[tuple[Kind, Sequence[tuple[Run, int, int]]]]
     left_out: int
+
+    @property
+    def sentence(self) -> str:
+        """How many results failed, and how most of them did; empty if none failed."""
+        if not self.kinds:
+            return ""
+        n_failed, total = (sum(counts) for counts in zip(*(column[2:] for column in self.columns), strict=True))
+        kind, of_runs = self.kinds[0]
+        return (
+            f"{n_of(n_failed, total)} results of {plural(len(self.columns), 'run')} are not correct. "
+            f"Most frequent: {kind.label}, {number(sum(n for _, n, _ in of_runs))}."
+        )
 
 
 def parting(rows: Sequence[Row]) -> Parting:

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.analysis.matrices import Row
 from benchmarks.queries.matrix import matrix
-from frontend.parting import parting
+from frontend.parting import failures, parting
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run
 
@@ -33,3 +33,14 @@ def test_kinds_that_all_rows_have_alike_part_nothing() -> None:
 
 def test_one_row_alone_parts_from_nobody() -> None:
     assert parting(rows([0.0, 1.0])).kinds == []
+
+
+def test_what_failed_is_said_in_a_sentence() -> None:
+    dataset = make_dataset(2)
+    columns = [
+        (make_scored_run(dataset, values, model=f"a/{name}"), name)
+        for values, name in (((0.0, 1.0), "x"), ((0.0, 0.0), "y"))
+    ]
+    found = failures(dataset.slug, dataset.title, columns)
+    assert found.sentence == f"3 of 4 results of 2 runs are not correct. Most frequent: {found.kinds[0][0].label}, 3."
+    assert failures(dataset.slug, dataset.title, columns[:0]).sentence == ""
