@@ -187,6 +187,11 @@ def results_to_copy(keys: Sequence[int]) -> list[Result]:
     return sorted(rows.select_related("task__version", "run__dataset"), key=lambda result: order[result.pk])
 
 
+def count_generated(keys: Sequence[int]) -> int:
+    """How many of the results are of tasks that nobody wrote, which cannot be copied."""
+    return Result.objects.filter(pk__in=keys).exclude(run__dataset__kind=Dataset.Kind.YAML).count()
+
+
 def failing_runs_to_copy() -> list[tuple[Run, int]]:
     """The latest run of each model on tasks that people wrote, by dataset, with how many of its results are not
     correct."""

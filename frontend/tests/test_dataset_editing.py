@@ -310,7 +310,8 @@ def test_tasks_of_results_make_a_new_dataset_and_generated_ones_are_left_out(cli
     client.post("/results/copy/", {"result": keys, "slug": "hard"})
     assert current("hard").description == f"Tasks copied from results of run {run.pk}."
     nothing = text_of(client.get("/results/copy/", {"result": ["x", "9" * 30, "0"]}))
-    assert "No results are selected." in nothing
+    assert "No tasks to copy." in nothing
+    assert "1 result does not exist." in nothing
     assert 'href="/runs/single/">Choose a run</a>' in nothing
     assert f'href="/runs/{run.pk}/?outcome=not_correct#results"' in nothing
     assert "1 of 2 not correct" in nothing

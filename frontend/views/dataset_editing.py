@@ -26,7 +26,7 @@ from benchmarks.presentation.numbers import plural
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.datasets import prompt_of
 from benchmarks.queries.newer_references import rescorable
-from benchmarks.queries.results import failing_runs_to_copy, results_to_copy
+from benchmarks.queries.results import count_generated, failing_runs_to_copy, results_to_copy
 from benchmarks.queries.reviews import WHICH, answers_where, review_detail
 from benchmarks.queries.tables.datasets import TASKS_TO_COPY
 from benchmarks.services.access import may
@@ -236,7 +236,8 @@ def copy_results(request: HttpRequest) -> HttpResponse:
         "form": form,
         "results": results,
         "tasks": TASKS_TO_COPY.of(results),
-        "n_left_out": len(numbers) - len(results),
+        "n_left_out": (n_left_out := count_generated(numbers)),
+        "n_missing": len(numbers) - len(results) - n_left_out,
         "runs": () if results else failing_runs_to_copy(),
         "crumbs": trail("runs", ("Copy tasks", None)),
     }
