@@ -39,6 +39,8 @@ _ADVICE = {
     "unsupported": "The model does not support what this task needs. A retry does not help.",
 }
 """Kind of a provider error → whose fault it is, and what to do."""
+FAILS_ALIKE = frozenset({"bad_request", "too_large", "unsupported"})
+"""Those with which the same request ends again."""
 
 
 def error_advice(kind: str, outcome: str) -> str:

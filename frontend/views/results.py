@@ -17,7 +17,7 @@ from benchmarks.metrics.conversations import turn_answers
 from benchmarks.models import LOST, Dataset, Result, Run, Score, Transcript
 from benchmarks.presentation.actions import ACTIONS, refusal
 from benchmarks.presentation.numbers import plural
-from benchmarks.presentation.sentences import error_advice, score_with_status
+from benchmarks.presentation.sentences import FAILS_ALIKE, error_advice, score_with_status
 from benchmarks.queries import results as reads
 from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
 from benchmarks.queries.steps import Steps, has_steps
@@ -79,6 +79,7 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "seed": result.run.sent_seed(result.repeat),
         "attempts": attempt_rows(transcript.attempts) if transcript else [],
         "advice": error_advice(result.error_kind, result.outcome) if result.error_message else "",
+        "fails_alike": result.error_kind in FAILS_ALIKE,
         "retry": _retry_label(request, result.run),
         "failed_again": _failed_again(transcript.attempts[-1]) if transcript and transcript.attempts else None,
         "may_copy": may_copy(request, result.run),
