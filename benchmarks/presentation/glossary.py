@@ -132,8 +132,8 @@ GLOSSARY = {
     "threshold": Entry(
         "50% threshold",
         "The number of shapes at which the score is halfway between guessing and perfect, read from a curve fitted to "
-        "all numbers of shapes. Without a significant trend over them there is none, though one of them may be a weak "
-        "spot of the run.",
+        "the numbers of shapes on which all task classes were asked. Without a significant trend there is none, though "
+        "the run may have weak spots.",
     ),
     "cluster": Entry(
         "Cluster",

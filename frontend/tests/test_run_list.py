@@ -87,7 +87,7 @@ def test_a_run_that_stands_still_says_for_how_long_and_gives_no_time_left(client
     rows.update(model="openai/model")
     html = words(client, f"/runs/{run.pk}/")
     assert "openai has not answered since" in html
-    assert "times out after 2 min and is sent at most 5 times" in html
+    assert "times out after 2 min and is sent up to 5 times" in html
     rows.update(progressed_at=now)
     assert "has not answered since" not in words(client, f"/runs/{run.pk}/")
     assert "No answer for" not in words(client, f"/runs/{run.pk}/")

@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from benchmarks.imports.registered_importers import files_of_tools
 from benchmarks.models import RunStatus
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.live import live_state
@@ -30,7 +31,8 @@ EMPTY = {
     "runs": "No runs yet.",
     "experiments": "No experiments yet. An experiment runs several models and prompts on the same benchmarks.",
     "single-runs": "No runs yet.",
-    "imported-runs": "No imported runs yet. Logs of other tools become runs, to compare with those made here.",
+    "imported-runs": f"No imported runs yet. Files of other tools become runs, to compare with those made here: "
+    f"{files_of_tools()}.",
     "scheduled-runs": "No scheduled runs yet. A schedule starts a run repeatedly and reports score drops.",
 }
 _CHIPS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, LOST, STOPPED, Outcome, Run, RunStatus
 from benchmarks.presentation.actions import allowed_actions, refusal
 from benchmarks.presentation.cells import (
@@ -95,7 +96,7 @@ def _strip(runs: Sequence[Run]) -> Cell:
         scores.setdefault((run.model, run.variant), []).append(run)
     of_all = len({run.dataset_id for run in runs})
     whole = [each for each in scores.values() if len(each) == of_all]
-    if not whole or len({run.headline for run in runs}) > 1 or any(not 0 <= _mean(each) <= 1 for each in whole):
+    if not whole or not all(is_score(run.headline) for run in runs):
         return ""
     best = max(whole, key=lambda each: (not each[0].is_baseline, _mean(each)))
     low, high = (best[0].headline_low, best[0].headline_high) if of_all == 1 else (None, None)
