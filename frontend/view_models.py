@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from benchmarks.analysis.comparisons import FACETS
+from benchmarks.analysis.matrices import short_names
 from benchmarks.analysis.rankings import differences_in_full
+from benchmarks.analysis.task_analysis import TaskAnalysis
 from benchmarks.metrics.base import FAULTS
 from benchmarks.metrics.registered_metrics import is_score, metric_named
 from benchmarks.metrics.rubrics import Rubric
@@ -25,6 +27,7 @@ from benchmarks.providers.base import JudgeSettings
 from benchmarks.providers.extra_parameters import shown
 from benchmarks.queries.ranked_tables import RankedTable
 from benchmarks.queries.tables.runs import cost
+from benchmarks.queries.task_analysis.pages import MOST_COLUMNS
 from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS, settings_shown
 from benchmarks.summary import NO_NUMBERS, Corrected, Expected, MetricNumbers
 from frontend.chart_parts import Measure
@@ -56,6 +59,36 @@ class MetricRow(Measure):
     if_missing: str = ""
     corrected: Corrected | None = None
     corrected_missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerMarks:
+    """How the models of an analysis answer each task, the best model first."""
+
+    models: Sequence[str]
+    shares: Mapping[int, Sequence[float]]
+
+    def of(self, task: int) -> list[str]:
+        """The outcome of each model on a task, empty where it has none."""
+        return [_outcome_of(share) for share in self.shares.get(task, ())]
+
+
+def _outcome_of(share: float) -> str:
+    if math.isnan(share):
+        return ""
+    return Outcome.CORRECT if share >= 1 else Outcome.WRONG if share <= 0 else Outcome.PARTIAL
+
+
+def answer_marks(analysis: TaskAnalysis, tasks: Iterable[int]) -> AnswerMarks:
+    """For these tasks."""
+    wanted, most = set(tasks), MOST_COLUMNS
+    short = short_names([model.name for model in analysis.models[:most]])
+    shares = {
+        task: analysis.values[:most, place].tolist()
+        for place, task in enumerate(analysis.tasks.tolist())
+        if task in wanted
+    }
+    return AnswerMarks(list(short.values()), shares)
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,12 @@ def versions_of(dataset: Dataset) -> list[DatasetVersion]:
     )
 
 
+def runs_by_version(dataset: Dataset) -> dict[int, int]:
+    """Version → the number of runs on it, without trials."""
+    counted = Run.objects.filter(~Q(kind=RunKind.TRIAL), dataset=dataset).order_by().values_list("dataset_version")
+    return dict(counted.annotate(n=Count("pk")))
+
+
 def version_of(dataset: Dataset, number: int) -> DatasetVersion:
     """Raises ``DatasetVersion.DoesNotExist``."""
     return dataset.versions.get(number=number)

@@ -10,11 +10,11 @@ from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from benchmarks.models import Result, Run, Score
+from benchmarks.models import Outcome, Result, Run, Score
 from benchmarks.presentation import labels, numbers, texts
 from benchmarks.queries.task_grid import TaskCell
 from frontend.templatetags.show import badge
-from frontend.view_models import MetricRow
+from frontend.view_models import AnswerMarks, MetricRow
 
 register = template.Library()
 
@@ -65,6 +65,19 @@ def answer_cells(cells: Sequence[TaskCell], columns: Sequence[tuple[Run, str]]) 
 def agreement(cells: Sequence[TaskCell]) -> SafeString:
     """A square for each run, filled where it is right."""
     return mark_safe("".join('<i class="on"></i>' if cell.is_right else "<i></i>" for cell in cells))
+
+
+@register.simple_tag
+def answer_marks(marks: AnswerMarks, task: int) -> SafeString:
+    """A mark for each model, filled where it is right on the task."""
+    outcomes = marks.of(task)
+    if not outcomes:
+        return mark_safe("–")
+    drawn = "".join(f'<i class="is-{outcome}"></i>' for outcome in outcomes)
+    said = numbers.n_of(outcomes.count(Outcome.CORRECT), len(outcomes))
+    return mark_safe(
+        f'<span class="pattern" role="img" aria-label="{said} correct">{drawn}</span>' if outcomes else "–"
+    )
 
 
 @register.simple_tag

@@ -988,3 +988,67 @@ def test_the_surface_says_how_the_score_changes_with_the_shapes(
     run = make_scored_run(dataset, [few if n == 3 else many for n in shapes], metrics=["task_score"])
     counts = {name: f"{shapes.count(n)} of {shapes.count(n)}" for name, n in (("few", 3), ("many", 4))}
     assert said.format(**counts) in page(client, f"/runs/{run.pk}/surface/").partition('aria-label="Verdict"')[2]
+
+
+def test_the_tasks_show_how_each_model_answers_them(client: Client) -> None:
+    dataset = make_dataset(2)
+    assert "One mark a model" not in page(client, f"/datasets/{dataset.slug}/tasks/")
+    make_scored_run(dataset, [1.0, 1.0], model="a/good")
+    make_scored_run(dataset, [1.0, 0.0], model="a/poor")
+    html = page(client, f"/datasets/{dataset.slug}/tasks/")
+    right, wrong = '<i class="is-correct"></i>', '<i class="is-wrong"></i>'
+    assert f'aria-label="2 of 2 correct">{right}{right}</span>' in html
+    assert f'aria-label="1 of 2 correct">{right}{wrong}</span>' in html
+    assert "filled if correct: good, poor." in html
+
+
+def test_a_dataset_without_a_run_shows_its_first_tasks(client: Client) -> None:
+    dataset = make_dataset(7)
+    tasks = [
+        f'href="/datasets/{dataset.slug}/tasks/{task.pk}/"'
+        for task in dataset.current_version.tasks.order_by("position")
+    ]
+    for tab in ("", "analysis/"):
+        html = page(client, f"/datasets/{dataset.slug}/{tab}")
+        assert [link in html for link in tasks] == [True] * 5 + [False] * 2
+        assert "Start run" in html
+
+
+def test_the_flags_of_an_analysis_are_links_to_their_tasks(client: Client) -> None:
+    dataset = make_dataset(3)
+    for model in ("a/one", "a/two", "a/three"):
+        make_scored_run(dataset, [1.0, 1.0, 0.0], model=model)
+    html = page(client, f"/datasets/{dataset.slug}/analysis/")
+    assert re.search(r'href="\?flag=saturated">Saturated 2</a>', html)
+    chosen = page(client, f"/datasets/{dataset.slug}/analysis/?flag=saturated")
+    assert re.search(r'aria-current="true"\s+href="\?flag=saturated"', chosen)
+    assert '<input type="hidden" name="flag" value="saturated">' in chosen
+
+
+def test_a_task_says_how_many_answers_are_correct(client: Client) -> None:
+    dataset = make_dataset(1)
+    task = dataset.current_version.tasks.get()
+    address = f"/datasets/{dataset.slug}/tasks/{task.pk}/"
+    assert "latest answers are correct" not in page(client, address)
+    for value in (1.0, 0.0, None):
+        make_scored_run(dataset, [value])
+    assert "1 of 2 latest answers are correct. 1 more answer without a score." in page(client, address)
+
+
+def test_versions_say_what_the_newest_changes_and_which_runs_used_them(client: Client) -> None:
+    dataset = make_dataset(2, slug="sums")
+    make_scored_run(dataset, [1.0, 1.0])
+    first = dataset.current_version
+    import_dataset(replace(spec_of(first), tasks=spec_of(first).tasks[:1]), "sums", DatasetVersion.Origin.UPLOAD)
+    response = client.get("/datasets/sums/versions/")
+    assert "<strong>Version 2 removes 1 task.</strong>" in response.content.decode()
+    assert [row.runs for row in response.context["versions"].rows] == [0, 1]
+
+
+def test_the_files_of_a_dataset_begin_with_its_first_tasks(client: Client) -> None:
+    dataset = make_dataset(3, slug="sums")
+    shown = [
+        f"id: {task}" in page(client, "/datasets/sums/files/")
+        for task in dataset.current_version.tasks.order_by("position").values_list("task_id", flat=True)
+    ]
+    assert shown == [True, True, False]

@@ -62,6 +62,7 @@ def test_a_rubric_is_tried_on_one_result_and_nothing_is_stored(client: Client, a
     tried = client.post(page_of(result), {"rubric": WRITTEN, "judge_model": JUDGE, "do": "try"})
     html = tried.content.decode()
     assert "Meets the threshold: 1.0" in html
+    assert "<dt>Sent</dt><dd>Rubric, question and answer</dd>" in html
     assert "It says &lt;b&gt;2&lt;/b&gt;." in html
     (prompt,) = judge_prompts(server)
     assert "The answer is short." in prompt

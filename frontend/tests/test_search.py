@@ -181,6 +181,10 @@ def test_every_document_is_a_page_whose_links_lead_somewhere(client: Client) -> 
         for anchor in re.findall(r'href="#([^"]+)"', article):
             assert f'id="{anchor}"' in article, (name, anchor)
     assert '</h1><nav class="views" aria-label="Sections">' in shown["statistics"]
+    assert 'rel="next" href="/help/how-to/own-dataset/"' in shown["tutorial"]
+    assert 'rel="prev"' not in shown["tutorial"]
+    assert 'rel="prev" href="/help/tutorial/"' in shown["how-to/own-dataset"]
+    assert 'rel="next"' not in shown["releasing"]
     for missing in ("none", "../README", "README", "tests/conftest"):
         assert client.get(f"/help/{missing}/").status_code == 404, missing
 

@@ -25,18 +25,19 @@ from benchmarks.presentation.numbers import n_of, plural, score
 from benchmarks.presentation.ranks import listed
 from benchmarks.presentation.texts import visible
 from benchmarks.queries import canvas_sets as reads
+from benchmarks.queries.benchmarks import benchmarks_of
 from benchmarks.queries.live import live_state
 from benchmarks.queries.tables.canvas_sets import (
     AUDIT,
     BY_CLASS,
     BY_SHAPES,
-    CANVAS_SETS,
     FAULTS,
     LevelRow,
     answer_tables,
     audit_rows,
     audit_said,
     blind_table,
+    canvas_set_table,
     class_rows,
     shape_rows,
 )
@@ -260,9 +261,15 @@ def _audited(questions: Sequence[Question]) -> str:
 
 
 def _list(request: HttpRequest, form: CanvasSetForm, status: int = 200) -> HttpResponse:
+    sets = list(reads.canvas_sets().defer("audit"))
+    scored = {
+        row.dataset.canvas_set_id: row
+        for row in benchmarks_of([each.dataset for each in sets if hasattr(each, "dataset")])
+        if row.standing
+    }
     context = {
         "live_state": live_state(),
-        "sets": CANVAS_SETS.of(reads.canvas_sets().defer("audit")),
+        "sets": canvas_set_table(scored).of(sets),
         "form": form,
         "preview": _preview(form),
         "may_edit": may_edit(request.user),
@@ -351,15 +358,16 @@ def _head(request: HttpRequest, canvas_set: CanvasSet) -> dict[str, Any]:
         "live_state": live_state(),
         "set": canvas_set,
         "may_launch": may_launch(request.user),
-        "more_url": _more_url(canvas_set) if may_edit(request.user) else "",
+        "more_url": more_url(request, canvas_set),
         "crumbs": trail("canvases", (canvas_set.name, None)),
         **_tabs(request, canvas_set),
     }
 
 
-def _more_url(canvas_set: CanvasSet) -> str:
-    """The form with the settings of the set, in which only the number of canvases has to be raised."""
-    if canvas_set.origin != CanvasSet.Origin.GENERATED:
+def more_url(request: HttpRequest, canvas_set: CanvasSet) -> str:
+    """The form with the settings of the set, in which only the number of canvases has to be raised; empty if nobody
+    can, or the user may not."""
+    if canvas_set.origin != CanvasSet.Origin.GENERATED or not may_edit(request.user):
         return ""
     shapes = f"{canvas_set.shapes_low}-{canvas_set.shapes_high}"
     settings: dict[str, str | int] = {"name": canvas_set.name, "seed": canvas_set.seed or 0}

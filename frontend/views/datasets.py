@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -17,9 +17,9 @@ from benchmarks.analysis.task_analysis import TaskAnalysis
 from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.dataset_format.messages import images_of
 from benchmarks.dataset_format.spec import TASK_KEYS, TaskSpec, as_mapping
-from benchmarks.models import Dataset, DatasetVersion
-from benchmarks.presentation.labels import task_key
-from benchmarks.presentation.numbers import plural
+from benchmarks.models import ERRORS, Dataset, DatasetVersion, Outcome, Result, Task
+from benchmarks.presentation.labels import metric_title, task_key
+from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.presentation.ranks import listed
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.history import histories, latest_runs
@@ -38,8 +38,9 @@ from frontend.chart_parts import Chart
 from frontend.history import history_charts
 from frontend.large_ruler import LargeRuler, Scored
 from frontend.navigation import dataset_tabs, dataset_trail
-from frontend.texts import Difference, difference
-from frontend.view_models import metric_row
+from frontend.texts import Difference, difference, excerpt
+from frontend.view_models import AnswerMarks, answer_marks, metric_row
+from frontend.views.canvases import more_url
 from frontend.views.shared import chart_response, or_404, paged, placed
 
 HEAD = {
@@ -60,6 +61,9 @@ _OTHERS = tuple(key for key in _COMPARED if key not in _SHOWN)
 _TASK_QUERY = {"text", "difficulty", "group", "after", "before"}
 PAGE_SIZE = 50
 RUNS_SHOWN = 5
+SAMPLED = 5
+PREVIEWED = 2
+"""Tasks of a dataset in the preview of its file."""
 MOVED_SHOWN = 20
 PROBLEMS_SHOWN = 50
 CHANGES_SHOWN = 40
@@ -98,6 +102,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "standing": _standing(context["version"]),
         "charts": placed(_charts(context["dataset"]), "dataset-chart", slug),
         "analysis": _analysis(context["version"]),
+        "sample": sample_of(context["version"]),
     }
     return render(request, "frontend/datasets/results.html", context)
 
@@ -107,10 +112,9 @@ def tasks(request: HttpRequest, slug: str) -> HttpResponse:
     """The tasks of a version."""
     context, filters = dataset_page(request, dataset_or_404(slug)), params.task_filters(request.GET)
     version = context["version"]
-    context |= {
-        "filters": filters,
-        "page": version and paged(request, lambda after, before: reads.task_page(version, filters, after, before)),
-    }
+    if version:
+        page = paged(request, lambda after, before: reads.task_page(version, filters, after, before))
+        context |= {"filters": filters, "page": page, "marks": _marks(version, page.rows)}
     return render(request, "frontend/datasets/tasks.html", context)
 
 
@@ -121,8 +125,9 @@ def versions(request: HttpRequest, slug: str) -> HttpResponse:
     stored, is_written = reads.versions_of(context["dataset"]), context["is_written"]
     table = VERSIONS.where(is_written=is_written, may_restore=is_written and context["may"]["change_dataset"])
     context |= {
-        "versions": table.of(version_rows(context["dataset"], stored)),
+        "versions": table.of(version_rows(context["dataset"], stored, reads.runs_by_version(context["dataset"]))),
         "numbers": [each.number for each in stored],
+        "said": _said_of_newest(stored[1], stored[0]) if len(stored) > 1 else "",
     }
     return render(request, "frontend/datasets/versions.html", context)
 
@@ -130,7 +135,12 @@ def versions(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def files(request: HttpRequest, slug: str) -> HttpResponse:
     """The file that the dataset comes from, and its files to download."""
-    return render(request, "frontend/datasets/files.html", dataset_page(request, dataset_or_404(slug)))
+    context = dataset_page(request, dataset_or_404(slug))
+    version = context["version"]
+    if version and context["is_written"]:
+        context["metrics"] = [metric_title(name) for name in version.metrics]
+        context["begins"] = excerpt(dump_dataset(spec_of(version, PREVIEWED)))
+    return render(request, "frontend/datasets/files.html", context)
 
 
 def dataset_page(request: HttpRequest, dataset: Dataset) -> dict[str, Any]:
@@ -143,6 +153,7 @@ def dataset_page(request: HttpRequest, dataset: Dataset) -> dict[str, Any]:
         "may_launch": may_launch(request.user),
         "may": _permissions(request),
         "is_written": dataset.kind == Dataset.Kind.YAML,
+        "more_url": more_url(request, dataset.canvas_set) if dataset.canvas_set else "",
         "crumbs": dataset_trail(dataset),
         "tabs": dataset_tabs(request, dataset),
     }
@@ -151,6 +162,16 @@ def dataset_page(request: HttpRequest, dataset: Dataset) -> dict[str, Any]:
 @require_safe
 def chart(request: HttpRequest, slug: str, name: str, form: str) -> HttpResponse:
     return chart_response(request, _charts(dataset_or_404(slug)), name, form)
+
+
+def sample_of(version: DatasetVersion | None) -> Callable[[], Sequence[Task]]:
+    """Reads the first tasks, which a page without results shows."""
+    return lambda: list(reads.task_list(version)[:SAMPLED]) if version else []
+
+
+def _marks(version: DatasetVersion, tasks: Sequence[Task]) -> AnswerMarks | None:
+    analysis = _analysis(version)
+    return answer_marks(analysis, (task.pk for task in tasks)) if analysis and analysis.models else None
 
 
 def _analysis(version: DatasetVersion | None) -> TaskAnalysis | None:
@@ -205,18 +226,30 @@ def download(request: HttpRequest, slug: str, form: str) -> HttpResponse:
 def task(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     dataset = dataset_or_404(slug)
     task = or_404(lambda: reads.task_detail(dataset, pk), f"Task {pk} does not exist in {slug}.")
+    elsewhere = same_task_elsewhere(task)
     context = {
         "dataset": dataset,
         "task": task,
         "images": images_of(task.messages),
         "parts": [(task_key(key), text) for key in _OTHERS if (text := _as_text(task.value_of(key)))],
-        "elsewhere": same_task_elsewhere(task),
+        "elsewhere": elsewhere,
+        "said": _said_of_answers(elsewhere),
         "version_before": dataset.versions.filter(number__lt=task.version.number).order_by("number").last(),
         "is_current": dataset.kind == Dataset.Kind.YAML and task.version_id == dataset.current_version_id,
         "may": _permissions(request),
         "crumbs": dataset_trail(dataset, (task.task_id, None)),
     }
     return render(request, "frontend/datasets/task.html", context)
+
+
+def _said_of_answers(results: Sequence[Result]) -> str:
+    """How many of a task's latest answers are correct, and how many have no score."""
+    if not results:
+        return ""
+    scored = [result.outcome for result in results if result.outcome not in ERRORS]
+    unscored = len(results) - len(scored)
+    said = f"{n_of(scored.count(Outcome.CORRECT), len(scored))} latest answers are correct." if scored else ""
+    return f"{said} {plural(unscored, 'more answer')} without a score.".strip() if unscored else said
 
 
 @require_safe
@@ -236,7 +269,7 @@ def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse
     changes = reads.version_changes(*versions, CHANGES_SHOWN)
     moved = moved_by(*versions, MOVED_SHOWN) if old < new and changes.changed and not changes.added else []
     launches = may_launch(request.user)
-    head = _parts({title: [getattr(each, name) for each in versions] for name, title in HEAD.items()})
+    head = _head_changes(*versions)
     changed = [
         (after, _parts({task_key(key): [task.value_of(key) for task in (before, after)] for key in _COMPARED}))
         for before, after in changes.changed
@@ -259,6 +292,18 @@ def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse
         "crumbs": dataset_trail(dataset, (f"Version {old} to {new}", None)),
     }
     return render(request, "frontend/datasets/changes.html", context)
+
+
+def _head_changes(old: DatasetVersion, new: DatasetVersion) -> list[tuple[str, str, str, Difference | None]]:
+    return _parts({title: [getattr(each, name) for each in (old, new)] for name, title in HEAD.items()})
+
+
+def _said_of_newest(old: DatasetVersion, new: DatasetVersion) -> str:
+    """What the newest version does to the one before it; empty for large ones, which take too long to compare."""
+    if max(old.task_count, new.task_count) > MOST_STATED:
+        return ""
+    head = [title for title, *_ in _head_changes(old, new)]
+    return _said_of_changes(old.number, new.number, reads.version_changes(old, new, 1), head)
 
 
 def _said_of_changes(old: int, new: int, changes: reads.VersionChanges, head: Sequence[str]) -> str:

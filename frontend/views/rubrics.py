@@ -11,8 +11,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from benchmarks.metrics.panel import judges_named
+from benchmarks.metrics.rubrics import Rubric
 from benchmarks.models import Result
 from benchmarks.presentation.numbers import money, money_range
+from benchmarks.presentation.ranks import listed
 from benchmarks.queries.results import result_detail
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.rubrics import rubrics_of, text_of_rubric
@@ -31,6 +33,8 @@ scale: 1 to 5
 sees: [input]
 """
 """The rubric that the page begins with if there is none to choose from."""
+_SEEN = {"input": "question", "expected": "expected answer"}
+"""What a rubric shows the judge, where the page has another word for it."""
 _LABELS = {"rubric": "Rubric", "judge_model": "Judge"}
 
 
@@ -81,8 +85,14 @@ def _page_of(result: Result) -> dict[str, Any]:
 
 
 def _plan(plan: TrialPlan) -> dict[str, str]:
-    """The judge, and the cost of one request to it in words."""
-    return {"judge": plan.judge, "cost": money_range(plan.cost_low, plan.cost_high), "name": plan.rubric["name"]}
+    """The judge, what it is sent, and the cost of one request to it in words."""
+    seen = [_SEEN.get(sight, sight) for sight in Rubric.of(plan.rubric).sees]
+    return {
+        "judge": plan.judge,
+        "cost": money_range(plan.cost_low, plan.cost_high),
+        "name": plan.rubric["name"],
+        "sent": listed(["rubric", *seen, "answer"]).capitalize(),
+    }
 
 
 def _verdict(trial: Trial) -> dict[str, Any]:

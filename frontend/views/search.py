@@ -42,7 +42,8 @@ def search_page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def help_page(request: HttpRequest) -> HttpResponse:
-    return render(request, "frontend/help.html", {"glossary": GLOSSARY, "documents": DOCUMENTS, "keys": KEYS})
+    words = sorted(GLOSSARY.items(), key=lambda word: word[1].title.lower())
+    return render(request, "frontend/help.html", {"glossary": words, "documents": DOCUMENTS, "keys": KEYS})
 
 
 @require_safe
@@ -54,9 +55,13 @@ def document(request: HttpRequest, name: str) -> HttpResponse:
         html = document_html(settings.SHIPPED_DIR / "docs", name)
     except OSError as missing:
         raise Http404(f"This installation does not contain the document {name}.") from missing
+    names = list(TITLES)
+    place = names.index(name)
     context = {
         "title": TITLES[name],
         "text": mark_safe(html),
+        "before": [(each, TITLES[each]) for each in names[max(0, place - 1) : place]],
+        "after": [(each, TITLES[each]) for each in names[place + 1 : place + 2]],
         "crumbs": [("Help", reverse("frontend:help")), (TITLES[name], None)],
     }
     return render(request, "frontend/document.html", context)

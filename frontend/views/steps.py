@@ -12,9 +12,10 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.metrics.task_parts import Row
 from benchmarks.metrics.worlds import Change
-from benchmarks.models import Result
+from benchmarks.models import Outcome, Result
 from benchmarks.models.steps import in_words
 from benchmarks.presentation.labels import OUTCOME
+from benchmarks.presentation.numbers import n_of
 from benchmarks.providers.steps import MESSAGE
 from benchmarks.queries import results as reads
 from benchmarks.queries.steps import StepFilters, StepPage, Steps, calls_beside, world_state
@@ -39,6 +40,7 @@ def steps(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
     )
     page = found.page(filters)
     others = reads.same_task_elsewhere(result.task, but=result)
+    scores = list(reads.scores_of(result))
     previous, following = reads.result_neighbors(result, params.result_filters(request.GET))
     context = {
         "result": result,
@@ -50,11 +52,13 @@ def steps(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "only": params.text(request.GET, "only"),
         "page": page,
         "rows": step_rows(page.rows, lambda step: reverse("frontend:step", args=(run_pk, pk, step.position))),
-        "reason": next((score.reason for score in reads.scores_of(result)), ""),
+        "scores": scores,
+        "reason": next((score.reason for score in scores), ""),
         "answer": _answer(result, page) if filters == StepFilters(filters.first) else None,
         "fault": found.fault(result.task, written_expectation),
         "next_failed": found.next_failed(filters.first if "from" in request.GET else 0),
         "others": others,
+        "others_said": f"{n_of(sum(each.outcome == Outcome.CORRECT for each in others), len(others))} correct",
         "beside": _beside(found, others, params.whole_number(request.GET, "beside")),
         "has_world": bool(result.task.world or result.run.dataset_version.world),
         "state": _state(result) if params.text(request.GET, "view") == "state" else None,

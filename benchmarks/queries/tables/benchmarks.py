@@ -46,7 +46,7 @@ def _name(row: Benchmark) -> Cell:
     return parts
 
 
-def _models(row: Benchmark) -> Part:
+def drawn_models(row: Benchmark) -> Part:
     best = row.best
     if best is None or not row.has_marks:
         return ""
@@ -55,7 +55,7 @@ def _models(row: Benchmark) -> Part:
     return Strip(row.means[1:], Mean(numbers.mean, numbers.low, numbers.high), row.guess, label)
 
 
-def _score(row: Benchmark) -> Cell:
+def best_score(row: Benchmark) -> Cell:
     if row.best is None:
         return None
     numbers = row.best.numbers
@@ -63,7 +63,7 @@ def _score(row: Benchmark) -> Cell:
     return [Strong(score(numbers.mean)), Group([soft(bounds)], block=True)]
 
 
-def _best(row: Benchmark) -> Cell:
+def best_model(row: Benchmark) -> Cell:
     if row.best is None:
         return Words(row.under or "No results yet", "soft")
     models = [Link(run.model, "model", (run.model,)) for run in row.leaders]
@@ -85,9 +85,9 @@ BENCHMARKS = Table[Benchmark](
     [
         Column("Select", _tick, hidden_head=True, only="page", look="tick", given="may_launch"),
         Column("Benchmark", _name, "name"),
-        Column("Models, 0 to 1", _models, only="page", look="nowrap"),
-        Column("Best score", _score, "number"),
-        Column("Best model", _best, look="wide-only"),
+        Column("Models, 0 to 1", drawn_models, only="page", look="nowrap"),
+        Column("Best score", best_score, "number"),
+        Column("Best model", best_model),
         Column(
             "Last run", lambda row: Moment(at) if (at := row.dataset.last_run_at) else "Never", look="soft wide-only"
         ),

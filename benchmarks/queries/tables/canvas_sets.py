@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from benchmarks.models import Run
@@ -13,6 +14,8 @@ from benchmarks.presentation.numbers import number, plural, score
 from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.presentation.tables import Column, Shown, Table
 from benchmarks.presentation.texts import cut
+from benchmarks.queries.benchmarks import Benchmark
+from benchmarks.queries.tables.benchmarks import best_model, best_score, drawn_models
 from benchmarks.summary import Counted
 from tasks_app.models import CanvasSet
 
@@ -51,19 +54,34 @@ def _links(canvas_set: CanvasSet) -> Cell:
     return [audit, "·", Link("Tasks and runs", "dataset", (dataset.slug,))] if dataset else audit
 
 
-CANVAS_SETS = Table[CanvasSet](
-    "Canvas sets, newest first",
-    [
-        Column("Set", _name, "name"),
-        Column("Slug", lambda row: row.slug, only="text"),
-        Column("Canvases", _canvases, "number"),
-        Column("Shapes", _shapes, "number"),
-        Column("Tasks", tasks_of, "number"),
-        Column("Origin", _origin),
-        Column("Created", lambda row: Moment(row.created_at)),
-        Column("Links", _links, look="nowrap", hidden_head=True, only="page"),
-    ],
-)
+def canvas_set_table(scored: Mapping[int, Benchmark] = MappingProxyType({})) -> Table[CanvasSet]:
+    """With the scores of models, by the id of the set, a page shows them too."""
+
+    def of(show: Callable[[Benchmark], Cell]) -> Callable[[CanvasSet], Cell]:
+        return lambda row: show(scored[row.pk]) if row.pk in scored else ""
+
+    models = [
+        Column("Models, 0 to 1", of(drawn_models), only="page", look="nowrap"),
+        Column("Best score", of(best_score), "number", only="page"),
+        Column("Best model", of(best_model), only="page"),
+    ]
+    return Table(
+        "Canvas sets, newest first",
+        [
+            Column("Set", _name, "name"),
+            Column("Slug", lambda row: row.slug, only="text"),
+            Column("Canvases", _canvases, "number"),
+            Column("Shapes", _shapes, "number"),
+            Column("Tasks", tasks_of, "number"),
+            *(models if scored else []),
+            Column("Origin", _origin, look="wide-only"),
+            Column("Created", lambda row: Moment(row.created_at)),
+            Column("Links", _links, look="nowrap", hidden_head=True, only="page"),
+        ],
+    )
+
+
+CANVAS_SETS = canvas_set_table()
 
 
 @dataclass(frozen=True, slots=True)

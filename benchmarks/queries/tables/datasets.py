@@ -86,18 +86,19 @@ PROBLEMS = Table[Mapping[str, object]](
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """A version, the one before it, and the current one, which others may replace."""
+    """A version, the one before it, the current one, which others may replace, and how many runs used it."""
 
     version: DatasetVersion
     older: DatasetVersion | None
     slug: str
     current: int | None
+    runs: int
 
 
-def version_rows(dataset: Dataset, versions: Sequence[DatasetVersion]) -> list[VersionRow]:
-    """``versions`` are all of the dataset, newest first."""
-    pairs = zip_longest(versions, versions[1:])
-    return [VersionRow(each, older, dataset.slug, dataset.current_version_id) for each, older in pairs]
+def version_rows(dataset: Dataset, versions: Sequence[DatasetVersion], runs: Mapping[int, int]) -> list[VersionRow]:
+    """``versions`` are all of the dataset, newest first; ``runs`` counts those on each."""
+    pairs, current = zip_longest(versions, versions[1:]), dataset.current_version_id
+    return [VersionRow(each, older, dataset.slug, current, runs.get(each.pk, 0)) for each, older in pairs]
 
 
 def _number(row: VersionRow) -> Cell:
@@ -142,6 +143,7 @@ VERSIONS = Table[VersionRow](
         Column("Created", lambda row: Moment(row.version.created_at)),
         Column("Origin", _origin),
         Column("Tasks", lambda row: row.version.task_count, "number"),
+        Column("Runs", lambda row: row.runs, "number"),
         Column("Content hash", lambda row: row.version.content_hash[:12], look="mono"),
         Column("Changes", _changes, look="nowrap"),
         Column("Download", _download, look="nowrap", only="page", given="is_written"),

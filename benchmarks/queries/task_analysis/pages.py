@@ -13,7 +13,7 @@ from benchmarks.models import DatasetVersion, Task
 from benchmarks.presentation.numbers import n_of
 
 DOUBTFUL = "doubtful"
-PAGE_SIZE = 50
+PAGE_SIZE = 25
 MOST_COLUMNS = 12
 _PREVIEW = 80
 

@@ -60,8 +60,8 @@ def save_edited_version(
         return _make_current(locked, spec, origin, user)
 
 
-def spec_of(version: DatasetVersion) -> DatasetSpec:
-    """The content of a stored version of a YAML dataset, equal to what was stored."""
+def spec_of(version: DatasetVersion, first: int | None = None) -> DatasetSpec:
+    """The content of a stored version of a YAML dataset, equal to what was stored; with ``first``, of so many tasks."""
     return DatasetSpec(
         name=version.name,
         description=version.description,
@@ -70,7 +70,7 @@ def spec_of(version: DatasetVersion) -> DatasetSpec:
         tool_results=version.tool_results,
         world=version.world or WorldTables(),
         rubrics=tuple(version.rubrics),
-        tasks=tuple(task_spec(task) for task in version.tasks.order_by("position")),
+        tasks=tuple(task_spec(task) for task in version.tasks.order_by("position")[:first]),
     )
 
 
