@@ -51,7 +51,14 @@ _LISTED = (
     *("duration_ms", "tokens_in", "tokens_out", "cost_usd", "judge_cost_usd", "user_cost_usd", "cached", "attempts"),
     *("task__task_id", "task__name"),
 )
-_OF_ITS_RUN = ("run__model", "run__variant", "run__import_format", "run__metrics", "run__texts_pruned_at")
+_OF_ITS_RUN = (
+    "run__model",
+    "run__variant",
+    "run__import_format",
+    "run__metrics",
+    "run__headline",
+    "run__texts_pruned_at",
+)
 _SEARCHED = ("task__task_id", "task__name", "transcript__actual_output", "error_message")
 
 

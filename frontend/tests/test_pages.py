@@ -760,6 +760,14 @@ def test_runs_without_a_common_metric_are_offered_by_benchmark(client: Client) -
     assert f'href="/compare/?runs={other}%2C{partner}">Compare it with a/z, run {partner}</a>' in html
 
 
+def test_answers_to_the_same_task_name_the_metric_of_their_score(client: Client) -> None:
+    dataset = make_dataset(1)
+    run = make_scored_run(dataset, [1.0])
+    make_scored_run(dataset, [0.5], metrics=["contains"])
+    html = page(client, f"/runs/{run.pk}/results/{run.results.get().pk}/")
+    assert '<td class="soft" data-label="Metric">Contains</td>' in html
+
+
 def test_where_no_run_is_chosen_those_are_proposed_that_were_asked_the_same(client: Client) -> None:
     dataset = make_dataset(4)
     ids = [make_scored_run(dataset, [1.0] * 4, model=f"a/{name}").pk for name in "xy"]
