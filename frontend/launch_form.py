@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from django import forms
@@ -21,6 +22,7 @@ from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import plural
 from benchmarks.providers.extra_parameters import typed
+from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.requests import PROMPTING, SAMPLING
@@ -28,7 +30,7 @@ from benchmarks.services.runs.presets import preset_metrics
 from benchmarks.services.runs.requests import CANVAS_METRIC
 from benchmarks.services.runs.sizing import SizeQuestion
 from benchmarks.statistics.crossed import FEWEST
-from frontend.forms import AnyChoice, Fold, RequestForm, fold_of, parameter_field
+from frontend.forms import AnyChoice, Fold, RequestForm, changed_in_words, fold_of, parameter_field
 from frontend.metric_choice import decide_first, fitting_metrics
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
@@ -239,7 +241,7 @@ class LaunchForm(RequestForm):
         yield replace(judge, changed=judge.changed.removeprefix("Judge "))
         yield fold_of(self, "Tasks", _TASKS, otherwise="all")
 
-    @property
+    @cached_property
     def more_folds(self) -> list[Fold]:
         canvas = [name for name, row in RUN_PARAMETERS.items() if row.canvas_only]
         placed = {*_CHOSEN, *_TASKS, *canvas, *_JUDGE, *_PROMPT, "budget_usd"}
@@ -252,9 +254,12 @@ class LaunchForm(RequestForm):
 
     @property
     def more_changed(self) -> str:
-        folds = self.more_folds
-        changed = [fold.changed for fold in folds if fold.changed]
-        return ", ".join(changed or [fold.title for fold in folds])
+        return ", ".join(fold.changed for fold in self.more_folds if fold.changed)
+
+    @property
+    def changed(self) -> str:
+        """The settings of all runs that are not at their defaults, wherever they are folded away."""
+        return changed_in_words(self[name] for name in RUN_PARAMETERS if name not in (*_CHOSEN, "budget_usd"))
 
     @property
     def is_more_open(self) -> bool:
@@ -384,6 +389,14 @@ def with_variant(data: QueryDict) -> QueryDict:
     added = free[:1] if places else free[:2]
     for place in added:
         more[f"variant-{place}-name"] = PLAIN if place == 0 and not places else f"variant {place + 1}"
+    return more
+
+
+def with_metric(data: QueryDict, slug: str, metric: str = "") -> QueryDict:
+    """``data`` with the metric after those by which the benchmark is scored."""
+    more, names = data.copy(), LaunchForm(runnable_datasets(), data).metrics_of(slug)
+    more.setlist(f"metrics-{slug}", [*names, metric])
+    more[f"given-{slug}"] = ",".join([*names, metric])
     return more
 
 

@@ -372,6 +372,23 @@ def test_a_stored_run_that_asked_in_the_same_way_is_linked(client: Client) -> No
     assert f'href="/compare/?runs={run.pk},{second.pk}">compare them' in html
 
 
+def test_the_plan_says_beside_which_stored_runs_the_scores_can_stand(client: Client) -> None:
+    dataset = make_dataset(3, slug="sums")
+    assert "stored run" not in page(client, "/runs/new/plan/", REQUEST)
+    for model in ("a/one", "b/two"):
+        make_scored_run(dataset, model=model, metrics=["exact_match"])
+    make_scored_run(dataset, model="baseline/random", metrics=["exact_match"])
+    html = " ".join(page(client, "/runs/new/plan/", REQUEST).split())
+    assert "<strong>Sums</strong>: comparable with 2 stored runs by Exact match" in html
+    other = {**REQUEST, "given-sums": "contains", "metrics-sums": ["contains"]}
+    html = " ".join(page(client, "/runs/new/plan/", other).split())
+    assert "<strong>Sums</strong>: not comparable. 2 stored runs use Exact match." in html
+    assert 'value="add sums exact_match"' in html
+    form = client.post("/runs/new/", {**other, "do": "add sums exact_match"}).context["form"]
+    assert form.metrics_of("sums") == ["contains", "exact_match"], "its own metric still decides"
+    assert "stored run" not in page(client, "/runs/new/plan/", {**REQUEST, "system_prompt": "Be short."})
+
+
 def test_the_known_part_of_a_cost_is_shown_and_the_missing_price_named(client: Client, endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2")
     make_dataset(300, slug="sums")

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
@@ -18,7 +19,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Run, Schedule
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import money
+from benchmarks.presentation.numbers import money, plural
+from benchmarks.presentation.ranks import listed
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.experiments import experiment_detail
 from benchmarks.queries.judge_words import judge_words
@@ -40,7 +42,7 @@ from benchmarks.services.runs.start import request_of, start_run
 from benchmarks.services.schedules import save_schedule
 from frontend import params
 from frontend.launch_copies import copies
-from frontend.launch_form import LaunchForm, fields_of, with_defaults, with_variant, without_variant
+from frontend.launch_form import LaunchForm, fields_of, with_defaults, with_metric, with_variant, without_variant
 from frontend.launch_options import (
     MODEL_VIEWS,
     SHORT,
@@ -59,6 +61,8 @@ from frontend.views.settings.schedules import ADD, CHANGE
 from frontend.views.shared import or_404, require, require_launch, run_or_404
 from frontend.views.statistics import sized
 
+MOST_NAMED = 4
+"""From so many models or benchmarks on, they are counted."""
 STARTED = "start"
 """What the button sends that starts the runs."""
 
@@ -99,6 +103,8 @@ def _changed(request: HttpRequest, do: str) -> HttpResponse:
         data = with_variant(data)
     elif do.startswith("drop-"):
         data = without_variant(data, do.removeprefix("drop-"))
+    elif do.startswith("add "):
+        data = with_metric(data, *do.removeprefix("add ").split(" ", 1))
     elif do.startswith("show-"):
         listed, _, view = do.removeprefix("show-").partition("-")
         data = data.copy()
@@ -349,6 +355,7 @@ def _page(
         for slug in [option.dataset.slug]
     ]
     is_sheet = request.headers.get("HX-Target") == "sheet"
+    is_empty = not (form.models or form.chosen or is_sheet)
     title = f"Edit {schedule.name}" if schedule else "New schedule" if form.is_schedule else "New run"
     fewest = SHORT if is_sheet else SHOWN
     n_shown = len(benchmarks) if shows_all else max(fewest, len(form.chosen))
@@ -366,6 +373,7 @@ def _page(
             "benchmark_views": VIEWS.items(),
             "benchmarks_shown": benchmarks_shown,
             "benchmarks": (benchmarks[:n_shown], benchmarks[n_shown:]),
+            "again": _again(request, form) if is_empty else None,
             "may_schedule": may(request.user, *ADD),
             "n_models": len(models),
             "n_benchmarks": len(benchmarks),
@@ -376,6 +384,21 @@ def _page(
     )
     template = "sheet" if is_sheet else "launch"
     return render(request, f"frontend/launch/{template}.html", context, status=status)
+
+
+def _again(request: HttpRequest, form: LaunchForm) -> dict[str, str] | None:
+    """The models and benchmarks that the person ran last, in words and as an address."""
+    models, slugs = used_last(account_of(request.user))
+    if not models or not slugs:
+        return None
+    address = urlencode({"model": models, "dataset": slugs}, doseq=True)
+    return {
+        "models": listed(models) if len(models) < MOST_NAMED else plural(len(models), "model"),
+        "benchmarks": listed([form.by_slug[slug].title for slug in slugs])
+        if len(slugs) < MOST_NAMED
+        else plural(len(slugs), "benchmark"),
+        "url": f"{reverse('frontend:launch')}?{address}",
+    }
 
 
 def _crumbs(schedule: Schedule | None, title: str, *, is_schedule: bool) -> list[tuple[str, str | None]]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.engine.configured import any_retrieves
 from benchmarks.engine.execution.subsets import outlooks
+from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.registered_metrics import is_score, metric_named
 from benchmarks.models import COMPLETED, OF_MODELS, Dataset, Run
+from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import points
 from benchmarks.services.experiments.requests import PlannedRun
 from benchmarks.services.experiments.start import ExperimentPlan, plan_of_runs
+from benchmarks.services.runs.checks import missing_fields
 from benchmarks.services.runs.estimate import tasks_of
 from benchmarks.services.runs.sizing import DISCORDANCE, gap_shown, paired_design, tasks_per_cluster
 from benchmarks.services.runs.start import run_of
@@ -21,6 +26,8 @@ from benchmarks.statistics.spread import two_sided_z
 
 MOST_READ = 2_000
 """Among how many stored runs one that asked the same is looked for."""
+_TOGETHER = ("dataset_version_id", "question_key", "limit", "only_task", "task_classes")
+"""Columns that two runs share if their scores can stand beside each other."""
 FINER = (0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25)
 """The gaps of which it is said how many tasks they need: the next below the one that shows."""
 
@@ -71,14 +78,33 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """How many of the ``stored`` runs of models on a dataset, asked in the same way, have a score beside which the
+    planned ones can stand, and by which ``metric``; if none, that is the metric of most of them, which the planned
+    runs can have too if ``can_add``."""
+
+    dataset: Dataset
+    stored: int
+    comparable: int
+    metric: str
+    can_add: bool = False
+
+    @property
+    def title(self) -> str:
+        return metric_title(self.metric)
+
+
+@dataclass(frozen=True, slots=True)
 class Preview:
     """The totals of the runs, the empty matrix of what they will give, and the gap that each dataset shows between any
-    of ``pairs`` of candidates; not for subsets, whose runs ask different tasks."""
+    of ``pairs`` of candidates, and which stored runs they can be compared with; the last two not for subsets, whose
+    runs ask different tasks."""
 
     plan: ExperimentPlan
     datasets: Sequence[Dataset]
     candidates: Sequence[Candidate]
     gaps: Sequence[Gap]
+    beside: Sequence[Beside]
     pairs: int = 1
 
     @property
@@ -92,7 +118,8 @@ def preview(planned: Sequence[PlannedRun]) -> Preview:
     plan = plan_of_runs(planned)
     by_dataset = {run.request["dataset"].slug: run.request for run in planned}
     sizes = {slug: tasks_of(request).count() for slug, request in by_dataset.items()}
-    stored = _stored([run_of(run.request) for run in planned])
+    runs = [run_of(run.request) for run in planned]
+    stored = _stored(runs)
     rows: dict[tuple[str, str], list[Cell]] = {}
     for run, pk in zip(planned, stored, strict=True):
         cell = Cell(_half_width(run.request, sizes[run.request["dataset"].slug]), pk)
@@ -102,7 +129,9 @@ def preview(planned: Sequence[PlannedRun]) -> Preview:
         gap_of(request["dataset"], sizes[slug], pairs) for slug, request in by_dataset.items() if not request["subset"]
     ]
     candidates = [Candidate(model, variant, cells) for (model, variant), cells in rows.items()]
-    return Preview(plan, [request["dataset"] for request in by_dataset.values()], candidates, gaps, pairs)
+    return Preview(
+        plan, [request["dataset"] for request in by_dataset.values()], candidates, gaps, _beside(runs), pairs
+    )
 
 
 def gap_of(dataset: Dataset, n_tasks: int, pairs: int = 1) -> Gap:
@@ -125,19 +154,53 @@ def _half_width(request: Mapping[str, Any], n_tasks: int) -> float | None:
     return (high - low) / 2
 
 
+def _beside(runs: Sequence[Run]) -> list[Beside]:
+    """For each dataset of which runs are stored that asked as one of ``runs``, by their headlines."""
+    planned: dict[tuple[Any, ...], Run] = {key: run for run in runs if (key := _asked(run, _TOGETHER)) is not None}
+    same = Run.objects.filter(
+        OF_MODELS,
+        dataset_version__in={run.dataset_version_id for run in planned.values()},
+        status__in=COMPLETED,
+        import_format="",
+        rescored_from=None,
+        subset=None,
+        target_half_width=None,
+    ).exclude(model__startswith="baseline/")
+    of_dataset: dict[int, list[tuple[str, bool]]] = {}
+    for metric, metrics, asked, *values in same.order_by("-pk").values_list("headline", "metrics", "asked", *_TOGETHER)[
+        :MOST_READ
+    ]:
+        if run := planned.get(_key(values)):
+            has_it = metric in run.metrics or metrics == run.metrics
+            of_dataset.setdefault(run.dataset_id, []).append((metric, has_it and _same_judge(run, [metric], asked)))
+    datasets = {run.dataset_id: run.dataset for run in planned.values()}
+    return [_standing_beside(datasets[pk], found) for pk, found in of_dataset.items()]
+
+
+def _standing_beside(dataset: Dataset, stored: Sequence[tuple[str, bool]]) -> Beside:
+    comparable = Counter(metric for metric, is_comparable in stored if is_comparable)
+    metric, n = (comparable or Counter(metric for metric, _ in stored)).most_common(1)[0]
+    return Beside(dataset, len(stored), n if comparable else 0, metric, not comparable and _fits(metric, dataset))
+
+
+def _fits(name: str, dataset: Dataset) -> bool:
+    """Whether the metric asks no judge and applies to the current version."""
+    metric, version = metric_named(name), dataset.current_version
+    if metric is None or metric.judged or is_deciding(name) or version is None:
+        return False
+    return not missing_fields(metric, version, retrieves=any_retrieves())
+
+
+def _same_judge(run: Run, metrics: Iterable[str], asked: Mapping[str, Any]) -> bool:
+    """Whether no judge scores by the metrics, or the same in both."""
+    judged = any((metric := metric_named(name)) is None or metric.judged for name in metrics)
+    return not judged or asked.get("score") == run.asked.get("score")
+
+
 def _stored(runs: Sequence[Run]) -> list[int | None]:
     """For each run: the latest completed one that asked the same tasks in the same way, as often, and was scored in the
     same way by all of its metrics; ``None`` if there is none."""
-    columns = (
-        "dataset_version_id",
-        "model",
-        "question_key",
-        "answer_key",
-        "limit",
-        "only_task",
-        "task_classes",
-        "repeats",
-    )
+    columns = (*_TOGETHER, "model", "answer_key", "repeats")
     same = Run.objects.filter(
         OF_MODELS,
         dataset_version__in={run.dataset_version_id for run in runs},
@@ -161,10 +224,9 @@ def _asked(run: Run, columns: Iterable[str]) -> tuple[Any, ...] | None:
 
 
 def _latest(run: Run, stored: Iterable[tuple[int, list[str], Any]]) -> int | None:
-    judged = [name for name in run.metrics if (metric := metric_named(name)) is None or metric.judged]
     for pk, metrics, asked in stored:
-        alike = not judged or asked.get("score") == run.asked.get("score")
-        if alike and metrics[:1] == run.metrics[:1] and {*run.metrics} <= {*metrics}:
+        alike = metrics[:1] == run.metrics[:1] and {*run.metrics} <= {*metrics}
+        if alike and _same_judge(run, run.metrics, asked):
             return pk
     return None
 
