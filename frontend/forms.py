@@ -151,7 +151,7 @@ def changed_in_words(fields: Iterable[forms.BoundField]) -> str:
 
 def _is_changed(field: forms.BoundField) -> bool:
     value, parameter = field.value(), RUN_PARAMETERS.get(field.name)
-    if isinstance(field.field, AnyChoice) and {*(value or ())} == {name for name, _ in field.field.choices}:
+    if isinstance(field.field, AnyChoice) and {*(value or ())} == {widget.data["value"] for widget in field}:
         return False  # all of them is what none selected means
     return value not in (None, "", [], False) and (parameter is None or str(value) != str(parameter.default))
 

@@ -316,7 +316,7 @@ def silent(run: Progressing) -> str:
     if seconds is None or seconds < usual:
         return ""
     what = "verdict" if getattr(run, "is_judging", False) else "answer"
-    return f"No {what} for {duration(seconds)}"
+    return f"No {what} for {duration(seconds - seconds % 60 if seconds >= 60 else seconds)}"
 
 
 def tokens(tokens_in: int | None, tokens_out: int | None) -> str:

@@ -105,8 +105,8 @@ class ModelUse:
     """A model that runs have asked. ``provider`` and ``known`` are ``None`` if codeforge.yaml has no such provider, or
     knows nothing of the model.
 
-    ``means`` are those of its latest full run on each benchmark, ``rank`` is its rank over the benchmarks that models
-    share, ``None`` without one, and ``served`` is newest first.
+    ``means`` are those of its latest full run on each benchmark, with its title, ``rank`` is its rank over the
+    benchmarks that models share, ``None`` without one, and ``served`` is newest first.
     """
 
     name: str
@@ -114,7 +114,7 @@ class ModelUse:
     last: datetime
     provider: ProviderRow | None
     known: ModelRow | None
-    means: Sequence[float]
+    means: Sequence[tuple[float, str]]
     rank: int | None
     served: Sequence[Served]
     status: ModelStatus
@@ -127,12 +127,12 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
     known = {model.name: model for row in by_name.values() for model in (*row.models, *row.others)}
     runs = Run.objects.filter(OF_MODELS).exclude(model__startswith="baseline/").order_by()
     used = runs.values_list("model").annotate(n=Count("pk"), last=Max("created_at")).order_by("-last")[:MOST_MODELS]
-    means: dict[str, list[float]] = {}
+    means: dict[str, list[tuple[float, str]]] = {}
     for standing in standings(scored_runs(RECENT, ~Q(model__startswith="baseline/"))):
         of_models = {} if not is_score(standing.metric) else {place.run.model: place for place in standing.places[::-1]}
         for model, place in of_models.items():
             if place.numbers.mean is not None:
-                means.setdefault(model, []).append(place.numbers.mean)
+                means.setdefault(model, []).append((place.numbers.mean, place.run.dataset.title))
     ranks: dict[str, int] = {}
     for row in overall_leaderboard().rows:
         if row.rank is not None:

@@ -125,6 +125,10 @@ class ProviderRow:
         return self.others[OTHERS_SHOWN:]
 
     @property
+    def n_shown(self) -> int:
+        return len(self.models) + len(self.others_shown)
+
+    @property
     def is_tested(self) -> bool:
         """Whether anything is known of what its models support."""
         return any(model.test for model in (*self.models, *self.others_shown))

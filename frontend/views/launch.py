@@ -336,7 +336,8 @@ def _page(
     **context: object,
 ) -> HttpResponse:
     schedule = _schedule(request, form.sent)
-    models = (known or KnownModels.read()).options(form.models)
+    known = known or KnownModels.read()
+    models = known.options(form.models)
     models_shown, benchmarks_shown = (form.sent.get(f"{each}_shown", "") for each in ("models", "benchmarks"))
     plan = context.get("preview")
     offered = benchmark_options(
@@ -373,7 +374,7 @@ def _page(
             "benchmark_views": VIEWS.items(),
             "benchmarks_shown": benchmarks_shown,
             "benchmarks": (benchmarks[:n_shown], benchmarks[n_shown:]),
-            "again": _again(request, form) if is_empty else None,
+            "again": _again(request, form, known) if is_empty else None,
             "may_schedule": may(request.user, *ADD),
             "n_models": len(models),
             "n_benchmarks": len(benchmarks),
@@ -386,18 +387,16 @@ def _page(
     return render(request, f"frontend/launch/{template}.html", context, status=status)
 
 
-def _again(request: HttpRequest, form: LaunchForm) -> dict[str, str] | None:
-    """The models and benchmarks that the person ran last, in words and as an address."""
-    models, slugs = used_last(account_of(request.user))
-    if not models or not slugs:
+def _again(request: HttpRequest, form: LaunchForm, known: KnownModels) -> dict[str, str] | None:
+    """Models to begin with and the benchmarks that the person ran last, in words and as an address."""
+    used, slugs = used_last(account_of(request.user))
+    if not used or not slugs:
         return None
-    address = urlencode({"model": models, "dataset": slugs}, doseq=True)
+    models, titles = known.preselected(used), [form.by_slug[slug].title for slug in slugs]
     return {
         "models": listed(models) if len(models) < MOST_NAMED else plural(len(models), "model"),
-        "benchmarks": listed([form.by_slug[slug].title for slug in slugs])
-        if len(slugs) < MOST_NAMED
-        else plural(len(slugs), "benchmark"),
-        "url": f"{reverse('frontend:launch')}?{address}",
+        "benchmarks": listed(titles) if len(titles) < MOST_NAMED else plural(len(titles), "benchmark"),
+        "url": f"{reverse('frontend:launch')}?{urlencode({'model': models, 'dataset': slugs}, doseq=True)}",
     }
 
 

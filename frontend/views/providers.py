@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from benchmarks.presentation.numbers import duration, plural
+from benchmarks.presentation.numbers import duration, n_of, number, plural
 from benchmarks.presentation.providers import CAPABILITY, PROVIDER_STATUS, summary
 from benchmarks.providers.model_test import REQUESTS
 from benchmarks.queries.live import live_state
@@ -31,6 +31,8 @@ from frontend.params import real_number, text
 from frontend.views.shared import require_launch, unconfirmed
 
 ONLY = "only"
+MOST_NAMED = 4
+"""Models that are not ready, before the rest is counted."""
 FILTERS: dict[str, Callable[[ModelUse], bool]] = {
     "ready": lambda use: use.status.level == "ok",
     "changed": lambda use: len(use.served) > 1,
@@ -58,7 +60,10 @@ def provider_list(request: HttpRequest) -> HttpResponse:
         "toggles": toggles(request.GET, ONLY, FILTER_TITLES),
         "only": only,
         "any_used": bool(all_used),
-        "used": MODELS_USED.where(may_launch=may_launch(request.user)).of(used) if used else None,
+        "headline": _headline(all_used),
+        "used": MODELS_USED.where(may_launch=may_launch(request.user), tested=any(map(_is_tested, used))).of(used)
+        if used
+        else None,
         "baselines": [] if found or only else baselines_used(),
         "connected": sorted((row for row in shown if not row.lacks_key), key=lambda row: row.status != "ready"),
         "without_key": [row for row in shown if row.lacks_key],
@@ -72,6 +77,22 @@ def provider_list(request: HttpRequest) -> HttpResponse:
         "local_provider": PROVIDER,
     }
     return render(request, "frontend/providers/list.html", context)
+
+
+def _headline(used: Sequence[ModelUse]) -> tuple[str, str]:
+    """How many of the models that have run are ready, and what is known against the others, as sentences."""
+    if not used:
+        return "", ""
+    ready = sum(use.status.level == "ok" for use in used)
+    verb = "is" if ready == 1 else "are"
+    others = [(use.name, use.status.words) for use in used if use.status.level in ("bad", "caution")]
+    words = ", ".join(f"{name} ({said[:1].lower()}{said[1:]})" for name, said in others[:MOST_NAMED])
+    more = f" and {number(len(others) - MOST_NAMED)} more" if len(others) > MOST_NAMED else ""
+    return f"{n_of(ready, len(used))} models {verb} ready.", f"Not ready: {words}{more}." if others else ""
+
+
+def _is_tested(use: ModelUse) -> bool:
+    return use.known is not None and use.known.test is not None and not use.known.test.error
 
 
 @require_POST

@@ -7,12 +7,14 @@ from datetime import datetime
 from django.utils import timezone
 
 from benchmarks.presentation.cells import Cell, Group, Link, Part, State, Strip, Words, run_link, soft
-from benchmarks.presentation.numbers import MISSING, number, plural
+from benchmarks.presentation.numbers import MISSING, number, plural, score
 from benchmarks.presentation.providers import CAPABILITY
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.models import ModelUse, Served
 
 WIDTH = 150
+MOST_NAMED = 4
+"""Benchmarks of a model's scores that are named."""
 _MARK = {"ok": "completed", "caution": "completed_with_errors", "bad": "failed", "": "pending"}
 
 
@@ -37,11 +39,14 @@ def _status(row: ModelUse) -> Part:
     return State(_MARK[row.status.level], row.status.words)
 
 
-def _scores(row: ModelUse) -> Part:
+def _scores(row: ModelUse) -> Cell:
+    """The means drawn, and their benchmarks in the same order."""
     if not row.means:
         return ""
-    label = f"Scores on {plural(len(row.means), 'benchmark')}"
-    return Strip(row.means, None, None, label, width=WIDTH)
+    titles = [title for _, title in row.means]
+    words = ", ".join(titles) if len(titles) <= MOST_NAMED else plural(len(titles), "benchmark")
+    label = "Scores: " + ", ".join(f"{title} {score(mean)}" for mean, title in row.means)
+    return [Strip([mean for mean, _ in row.means], None, None, label, width=WIDTH), Group([soft(words)], block=True)]
 
 
 def _price(row: ModelUse) -> Cell:
@@ -57,7 +62,7 @@ def _price(row: ModelUse) -> Cell:
 
 def _can(row: ModelUse) -> Cell:
     if row.known is None or row.known.test is None or row.known.test.error:
-        return Words("not tested", "soft")
+        return MISSING
     able = [
         title for title, (support, _) in zip(CAPABILITY.values(), row.known.supports, strict=True) if support == "yes"
     ]
@@ -77,13 +82,13 @@ MODELS_USED = Table[ModelUse](
     [
         Column("Model", _name, "name"),
         Column("Status", _status, look="nowrap"),
-        Column("Scores, 0 to 1", _scores, only="page", look="nowrap"),
+        Column("Scores, low to high", _scores, only="page"),
         Column(
             "Overall rank", lambda row: MISSING if row.rank is None else number(row.rank), "number", info="mean_rank"
         ),
         Column("Runs", _runs, "number"),
         Column("$ per 1M in / out", _price, "number"),
-        Column("Can", _can, look="wide-only"),
+        Column("Can", _can, look="wide-only", given="tested"),
         Column("Start", _run, "number", hidden_head=True, only="page", given="may_launch"),
     ],
     sortable=True,

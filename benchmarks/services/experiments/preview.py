@@ -232,4 +232,4 @@ def _latest(run: Run, stored: Iterable[tuple[int, list[str], Any]]) -> int | Non
 
 
 def _key(values: Iterable[Any]) -> tuple[Any, ...]:
-    return tuple(tuple(value) if isinstance(value, list) else value for value in values)
+    return tuple(tuple(sorted(value)) if isinstance(value, list) else value for value in values)
