@@ -36,7 +36,6 @@ class Cell:
     model: str
     history: History | None = None
     n_of: Sequence[str] = ()
-    is_whole: bool = True
     note: str = ""
     compared: Compared | None = None
     change: str = ""
@@ -45,9 +44,12 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
+    """``about`` is what its cells share, with their ``n`` if that is equal; else each cell says its own."""
+
     dataset: Dataset
     about: str
     cells: Sequence[Cell]
+    shares_n: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,6 @@ class Latest:
     finding: str
     status: str
     errors: int
-    cost: str
 
 
 def live_runs(runs: Sequence[Run]) -> Live:
@@ -132,7 +133,9 @@ def _row(places: Sequence[History | str], compared: Mapping[int, Compared]) -> B
     shown = [each for each in places if isinstance(each, History)]
     about = Counter(map(_about, shown)).most_common(1)[0][0]
     cells = [_cell(each, about, compared) if isinstance(each, History) else Cell(each) for each in places]
-    return BoardRow(shown[0].dataset, about, cells)
+    n_of = {", ".join(cell.n_of) for cell in cells if cell.history}
+    shared = f", n = {min(n_of)}" if len(n_of) == 1 < len(shown) else ""
+    return BoardRow(shown[0].dataset, about + shared, cells, bool(shared))
 
 
 def _about(history: History) -> str:
@@ -156,7 +159,6 @@ def _cell(history: History, of_row: str, compared: Mapping[int, Compared]) -> Ce
         history.model,
         history,
         n_of_mean(history.metric, last.numbers).split(", "),
-        last.numbers.n == last.numbers.n_expected,
         ", ".join(part for part in about.split(", ") if part not in of_row.split(", ")),
         pair,
         change,
@@ -202,7 +204,7 @@ def latest(found: Sequence[Experiment], findings: Mapping[int, str], runs: Seque
 def _experiment(experiment: Experiment, finding: str) -> Latest:
     state = progress(list(experiment.runs.all()))
     said = finding or f"{n_of(state.ended, state.runs)} runs ended"
-    return Latest(experiment, False, said, state.status, state.errors, state.cost)
+    return Latest(experiment, False, said, state.status, state.errors)
 
 
 def _run(row: RunRow) -> Latest:
@@ -210,4 +212,4 @@ def _run(row: RunRow) -> Latest:
     if not row.provisional and row.headline.mean is not None:
         finding = f" scores {run_finding(run)}, n = {row.headline.n_of}"
     said = f"{run.model} on {run.dataset.title}{finding}"
-    return Latest(run, True, said, run.status, run.errors, row.cost)
+    return Latest(run, True, said, run.status, run.errors)

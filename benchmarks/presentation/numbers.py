@@ -170,6 +170,12 @@ def ago(moment: datetime, now: datetime) -> str:
     return "just now"
 
 
+def ahead(moment: datetime, now: datetime) -> str:
+    """How long after ``now``: ``in 22 hours``. An earlier moment is ``now``."""
+    words = ago(now, moment)
+    return f"in {words.removesuffix(' ago')}" if words.endswith(" ago") else "now"
+
+
 def _signed(text: str) -> str:
     """With a true minus sign, and none before a zero."""
     if not text.startswith("-"):

@@ -125,6 +125,11 @@ class ProviderRow:
         return self.others[OTHERS_SHOWN:]
 
     @property
+    def known_status(self) -> Status:
+        """Its status; one that nobody has checked is ready once its models have answered in a run."""
+        return "ready" if self.status == "unchecked" and self.last_answer else self.status
+
+    @property
     def n_shown(self) -> int:
         return len(self.models) + len(self.others_shown)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Max, OuterRef, QuerySet, Subquery
+from django.db.models import F, Max, OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KeyTextTransform
 
 from benchmarks.analysis.comparisons import Compared, compared_runs
 from benchmarks.models import COMPLETED, Dataset, Run, ScheduledRun, ScoreDrop
+from benchmarks.queries.runs import HeadlineNumber
 from benchmarks.run_parameters import Decides, deciding
 from benchmarks.statistics import margins
 
@@ -19,6 +21,8 @@ compared. Half of those are drops, so of 100 nights in a row without a change, a
 MAX_EARLIER_RUNS = 366
 """How far back the comparison goes: a year of daily runs."""
 MOST_SHOWN = 20
+MOST_NIGHTS = 1_000
+"""Scheduled runs among which those of a page of schedules are looked for."""
 _RUN_SHOWN = (
     *("model", "dataset__slug", "dataset__name", "dataset_version__number", "added_canvases", "summary", "created_at"),
 )
@@ -41,6 +45,33 @@ def with_latest_run(schedules: QuerySet[Any]) -> QuerySet[Any]:
         latest_run_id=Subquery(runs[:1]), dataset_slug=KeyTextTransform("dataset", "request")
     ).annotate(dataset_name=Subquery(named[:1]))
     return annotated
+
+
+@dataclass(frozen=True, slots=True)
+class Nights:
+    """The completed runs of a schedule: the ``means`` of their headlines, the latest last, and how much that dropped
+    below an earlier one, if it did."""
+
+    means: Sequence[float]
+    drop: float | None
+
+
+def nights(schedules: Iterable[int]) -> dict[int, Nights]:
+    """By schedule. Three queries."""
+    ended = ScheduledRun.objects.filter(schedule__in=list(schedules), run__status__in=COMPLETED).order_by("-pk")
+    of_run = {run: schedule for schedule, run in ended.values_list("schedule_id", "run_id")[:MOST_NIGHTS]}
+    scored = Run.objects.filter(pk__in=of_run).annotate(mean=HeadlineNumber()).order_by("pk")
+    means: dict[int, list[tuple[int, float]]] = {}
+    for pk, mean in scored.values_list("pk", "mean"):
+        if mean is not None:
+            means.setdefault(of_run[pk], []).append((pk, mean))
+    latest = [of_schedule[-1][0] for of_schedule in means.values()]
+    drops = ScoreDrop.objects.filter(scheduled_run__run__in=latest, metric=F("scheduled_run__run__headline"))
+    lost = dict(drops.values_list("scheduled_run__run", "difference"))
+    return {
+        schedule: Nights([mean for _, mean in found[-MOST_SHOWN:]], lost.get(found[-1][0]))
+        for schedule, found in means.items()
+    }
 
 
 def runs_to_compare() -> list[ScheduledRun]:

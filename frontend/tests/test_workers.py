@@ -48,7 +48,7 @@ def test_the_page_shows_which_worker_executes_which_run(client: Client) -> None:
     assert "Active workers 2 1 busy" in text
     assert "Job slots 12" in text
     assert "Pending results 60" in text
-    assert f"alpha:1 Run {run.pk} 8 4" in text
+    assert f"alpha:1 Busy Run {run.pk} 8 4" in text
     assert "beta:2 Idle" in text
     assert ":token" not in text
 
@@ -59,6 +59,7 @@ def test_a_worker_without_a_heartbeat_is_marked(client: Client) -> None:
     text = text_of(client)
     assert "Active workers 0" in text
     assert "gone:1 No heartbeat" in text
+    assert "Other workers take over its runs." in text
 
 
 def test_the_wait_of_the_oldest_queued_run_is_shown(client: Client) -> None:

@@ -49,11 +49,14 @@ def listed(
     crumbs: Crumbs = (),
     add: Button | None = None,
     otherwise: Button | None = None,
+    **below: object,
 ) -> HttpResponse:
-    """The page of a list. ``add`` is for whoever may add to it, ``otherwise`` where to go while it is empty."""
+    """The page of a list. ``add`` is for whoever may add to it, ``otherwise`` where to go while it is empty; ``below``
+    are ``score_drops``."""
     context = {
         **{"title": title, "shown": shown, "lead": lead, "empty": empty, "page": page},
         **{"crumbs": crumbs, "add": add, "otherwise": otherwise},
+        **below,
     }
     return render(request, "frontend/list.html", context)
 

@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks import models
+from benchmarks.engine.workers import ALIVE_FOR
 from benchmarks.local_llm import NAME
 from benchmarks.models import ScoreDrop
 from benchmarks.queries import datasets as dataset_reads
@@ -45,7 +46,7 @@ from frontend.views.shared import require_launch
 LATEST, LIVE, RANKED, EXPERIMENTS = 6, 6, 200, 5
 DATASETS = 12
 """Named on the first visit."""
-UNFOLDED = 5
+UNFOLDED = 7
 """Notices that are shown at once."""
 
 
@@ -139,9 +140,12 @@ def dismiss_drop(request: HttpRequest, pk: int) -> HttpResponse:
 @live_read(stamp_of_workers, within_page=True)
 def workers(request: HttpRequest) -> HttpResponse:
     """The workers, what each of them does, and how much work waits; for administrators also versions and storage."""
+    known = operations.workers()
     context: dict[str, Any] = {
         "installation": operations.installation(),
-        "workers": WORKERS.of(operations.workers()),
+        "workers": WORKERS.of(known),
+        "n_silent": sum(not worker.alive for worker in known),
+        "silent_after": ALIVE_FOR.total_seconds(),
         "crumbs": crumbs(("Workers", None)),
     }
     if may_set_keys(request.user):

@@ -49,7 +49,7 @@ def provider_list(request: HttpRequest) -> HttpResponse:
     only = [name for name in request.GET.getlist(ONLY) if name in FILTERS]
     by_status: dict[str, list[str]] = defaultdict(list)
     for row in rows:
-        by_status[row.status].append(row.name)
+        by_status[row.known_status].append(row.name)
     testable = _testable(rows)
     all_used = models_used(rows)
     used = [use for use in all_used if found in use.name.casefold() and all(FILTERS[name](use) for name in only)]

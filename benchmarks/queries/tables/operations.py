@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from benchmarks.presentation.cells import Cell, Group, Moment, run_link, tag
+from benchmarks.presentation.cells import Cell, Group, Moment, Part, State, run_link
+from benchmarks.presentation.numbers import MISSING
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.operations import WorkerRow
 
 
+def _state(worker: WorkerRow) -> Part:
+    if not worker.alive:
+        return State("failed", "No heartbeat")
+    return State("running", "Busy") if worker.runs else State("queued", "Idle")
+
+
 def _runs(worker: WorkerRow) -> Cell:
-    silent = [] if worker.alive else [tag("No heartbeat")]
-    if not worker.runs:
-        return silent or "Idle"
-    return [*silent, Group([run_link(run, "nowrap") for run in worker.runs], between=", ")]
+    return Group([run_link(run, "nowrap") for run in worker.runs], between=", ") if worker.runs else MISSING
 
 
 WORKERS = Table[WorkerRow](
     "Workers, busy ones first",
     [
         Column("Host and process", lambda worker: worker.name, "name"),
+        Column("Status", _state, look="nowrap"),
         Column("Runs", _runs),
         Column("Max concurrent requests", lambda worker: worker.slots, "number"),
         Column("Job slots", lambda worker: worker.threads, "number"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
@@ -12,14 +15,15 @@ from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.models import Schedule
 from benchmarks.presentation.comparisons import series_sentence
-from benchmarks.presentation.numbers import percent, points
+from benchmarks.presentation.labels import metric_title
+from benchmarks.presentation.numbers import ahead, percent, plural, points
 from benchmarks.presentation.timetables import in_words
 from benchmarks.queries.gates import series_of_schedule
 from benchmarks.queries.runs import runs
-from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, open_score_drops, with_latest_run
+from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, nights, open_score_drops, with_latest_run
 from benchmarks.queries.tables.gates import CHECKS
 from benchmarks.queries.tables.runs import RUNS
-from benchmarks.queries.tables.schedules import SCHEDULES
+from benchmarks.queries.tables.schedules import SCHEDULES, ScheduleRow
 from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.services import schedules as services
 from benchmarks.services.access import may, may_launch
@@ -45,19 +49,31 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
     require(request, *VIEW)
     page = page_of(request, with_latest_run(Schedule.objects.order_by("name")))
     latest = runs().in_bulk([schedule.latest_run_id for schedule in page if schedule.latest_run_id])
-    may_add = may(request.user, *ADD)
+    may_add, known = may(request.user, *ADD), nights(schedule.pk for schedule in page)
+    rows = [ScheduleRow(each, latest.get(each.latest_run_id), known.get(each.pk)) for each in page]
+    drops = drop_notices(list(open_score_drops()[:MOST_SHOWN]))
     return listed(
         request,
         "Schedules",
-        SCHEDULES.of([(schedule, latest.get(schedule.latest_run_id)) for schedule in page]),
-        lead="A schedule starts the same run repeatedly, compares each run with earlier ones, and reports score drops. "
+        SCHEDULES.of(rows),
+        lead=f"{_state(rows, len(drops))} A schedule starts the same run repeatedly and reports scores that fall. "
         f"Times of day are in {timezone.get_default_timezone_name()}.",
         empty="No schedules yet. A run every night shows when a model or its endpoint changes.",
         page=page,
         crumbs=crumbs(("Schedules", None)),
         add=Button("New schedule", "launch", NIGHTLY) if may_add else None,
         otherwise=Button("Add a schedule", "launch", NIGHTLY) if may_add else None,
+        score_drops=drops,
+        may_launch=may_launch(request.user),
     )
+
+
+def _state(rows: Sequence[ScheduleRow], n_drops: int) -> str:
+    """What is due next and what fell, as sentences; empty without schedules."""
+    due = min((row.schedule.next_run_at for row in rows if row.schedule.next_run_at), default=None)
+    fell = f"{plural(n_drops, 'run')} scored lower than before." if n_drops else "No score fell."
+    upcoming = f"The next run starts {ahead(due, timezone.now())}." if due else "All schedules are paused."
+    return f"{fell} {upcoming}" if rows else ""
 
 
 @never_cache
@@ -69,11 +85,9 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "schedule": stored,
         "when": in_words(stored.when),
+        "due": ahead(stored.next_run_at, timezone.now()) if stored.next_run_at else "",
         "time_zone": timezone.get_default_timezone_name(),
-        "request_shown": [
-            (RUN_PARAMETERS[name].label, ", ".join(value) if isinstance(value, list) else value)
-            for name, value in stored.request.items()
-        ],
+        "request_shown": [(RUN_PARAMETERS[name].label, _shown(name, value)) for name, value in stored.request.items()],
         "runs": RUNS.where(asked=False).of(
             runs().filter(pk__in=list(latest)).order_by("-pk"), title="Latest runs of the schedule"
         ),
@@ -86,6 +100,12 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
         "crumbs": crumbs(("Schedules", reverse("frontend:schedules")), (stored.name, None)),
     }
     return render(request, "frontend/settings/schedule.html", context)
+
+
+def _shown(name: str, value: Any) -> Any:
+    if name == "metrics":
+        return ", ".join(map(metric_title, value))
+    return ", ".join(value) if isinstance(value, list) else value
 
 
 def _gate(schedule: Schedule) -> dict[str, object] | None:
