@@ -12,6 +12,7 @@ from django.utils import timezone
 from benchmarks.models import Run, ScheduledRun, ScoreDrop
 from benchmarks.services.schedules import save_schedule
 from tests.support.factories import make_dataset, make_run
+from tests.support.page_factories import make_scored_run
 
 pytestmark = pytest.mark.django_db
 HOSTILE = "<script>alert(1)</script>\u202e"
@@ -68,6 +69,23 @@ def test_the_drops_of_one_run_are_one_row_and_are_dismissed_together(client: Cli
         assert f"is newer than run {drop.compared_with_id} of" in shown
     client.post(f"/score-drops/{drop.pk}/dismiss/")
     assert not ScoreDrop.objects.filter(dismissed_at=None).exists()
+
+
+def test_the_list_of_schedules_shows_the_scores_of_the_nights_and_what_fell(client: Client) -> None:
+    dataset = make_dataset(3)
+    schedule = save_schedule("Every night", "03:00", {"dataset": "sums", "model": "a/b", "metrics": ["exact_match"]})
+    nights = [make_scored_run(dataset, values, model="a/b") for values in ((1.0, 1.0, 1.0), (1.0, 0.0, 0.0))]
+    turns = [ScheduledRun.objects.create(schedule=schedule, run=run, due_at=timezone.now()) for run in nights]
+    html = " ".join(client.get("/settings/schedules/").content.decode().split())
+    assert 'aria-label="Scores of 2 runs, the latest 0.333"' in html
+    assert "No score fell. The next run starts in " in html
+    assert "No significant drop" in html
+    numbers = {"difference": -0.667, "low": -0.9, "high": -0.1, "p_adjusted": 0.001, "n_shared": 3, "sentence": "Fell."}
+    ScoreDrop.objects.create(scheduled_run=turns[1], compared_with=nights[0], metric=nights[1].headline, **numbers)
+    html = " ".join(client.get("/settings/schedules/").content.decode().split())
+    assert '<span class="down">▼ 66.7 points</span>' in html
+    assert "1 run scored lower than before." in html
+    assert "lost 66.7 points" in html.partition("Score drops</h2>")[2]
 
 
 def test_without_permission_score_drops_are_shown_and_cannot_be_dismissed(

@@ -393,10 +393,11 @@ def _again(request: HttpRequest, form: LaunchForm, known: KnownModels) -> dict[s
     if not used or not slugs:
         return None
     models, titles = known.preselected(used), [form.by_slug[slug].title for slug in slugs]
+    chosen = {"model": models, "dataset": slugs}
     return {
         "models": listed(models) if len(models) < MOST_NAMED else plural(len(models), "model"),
         "benchmarks": listed(titles) if len(titles) < MOST_NAMED else plural(len(titles), "benchmark"),
-        "url": f"{reverse('frontend:launch')}?{urlencode({'model': models, 'dataset': slugs}, doseq=True)}",
+        "url": "&".join([f"{reverse('frontend:launch')}?{form.state()}", urlencode(chosen, doseq=True)]),
     }
 
 
