@@ -73,7 +73,9 @@ def test_the_drops_of_one_run_are_one_row_and_are_dismissed_together(client: Cli
 
 def test_the_list_of_schedules_shows_the_scores_of_the_nights_and_what_fell(client: Client) -> None:
     dataset = make_dataset(3)
-    schedule = save_schedule("Every night", "03:00", {"dataset": "sums", "model": "ollama/b", "metrics": ["exact_match"]})
+    schedule = save_schedule(
+        "Every night", "03:00", {"dataset": "sums", "model": "ollama/b", "metrics": ["exact_match"]}
+    )
     nights = [make_scored_run(dataset, values, model="ollama/b") for values in ((1.0, 1.0, 1.0), (1.0, 0.0, 0.0))]
     turns = [ScheduledRun.objects.create(schedule=schedule, run=run, due_at=timezone.now()) for run in nights]
     html = " ".join(client.get("/settings/schedules/").content.decode().split())
