@@ -220,7 +220,7 @@ def test_what_a_result_cost_and_its_final_answer_stand_beside_its_steps(client: 
     Result.objects.filter(pk=result.pk).update(duration_ms=1500, tokens_in=12, tokens_out=3)
     shown = text_of(client, address(result))
     assert "Final answer Done." in shown
-    assert "Time 1.5\u00a0s Tokens 12 in, 3 out Cost" in shown
+    assert "Time 1.5 s Tokens 12 in, 3 out Cost" in shown
     assert f"Other runs {int(other.outcome == 'correct')} of 1 correct" in shown
     assert "Clear" not in shown
     assert "No step matches." in text_of(client, address(result) + "?text=nowhere")
