@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from benchmarks.metrics.judge_calibration import PHRASINGS, TRUTHS, VERDICTS
 from benchmarks.models import Run
+from benchmarks.presentation.judges import calibration_finding, calibration_leaning
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import MISSING, n_of, percent, plural
 from benchmarks.presentation.sentences import n_of_expected
@@ -100,14 +101,6 @@ class CalibrationRow(JudgingRow):
         )
 
     @property
-    def leaning(self) -> str:
-        """``lenient`` or ``strict`` if one kind of mistake is significantly more frequent, else empty."""
-        leniency = self.found.leniency
-        if not leniency.is_clear or leniency.difference is None:
-            return ""
-        return "lenient" if leniency.difference > 0 else "strict"
-
-    @property
     def verdict(self) -> tuple[str, str]:
         """Which way the judge errs, in words: the finding, and the shares behind it. Empty without both shares."""
         accepts, rejects = self.found.false_accepts, self.found.false_rejects
@@ -117,17 +110,13 @@ class CalibrationRow(JudgingRow):
             f"It accepts {percent(accepts.mean)} of {plural(accepts.n, 'wrong answer')} and rejects "
             f"{percent(rejects.mean)} of {plural(rejects.n, 'correct answer')}."
         )
-        if self.leaning:
-            return f"This judge is {self.leaning}.", shares
-        if not accepts.mean and not rejects.mean:
-            return "This judge makes no mistakes on these answers.", shares
-        return "This judge makes mistakes, but is not significantly lenient or strict.", shares
+        return calibration_finding(self.found), shares
 
     @property
     def needs_caution(self) -> bool:
         """Whether it leans one way, or may agree with the truth no more than by chance."""
         kappa = self.found.kappa.low
-        return bool(self.leaning) or kappa is None or kappa <= 0
+        return bool(calibration_leaning(self.found)) or kappa is None or kappa <= 0
 
     @property
     def sentence(self) -> str:

@@ -13,7 +13,7 @@ from rest_framework.fields import empty
 
 from benchmarks.analysis.preferences import PeoplesChoices, choice_of, choices_of_people, peoples_choices
 from benchmarks.models import Result, ReviewQueue, Run
-from benchmarks.presentation.numbers import plural, rank_range
+from benchmarks.presentation.numbers import number, plural, rank_range
 from benchmarks.presentation.preferences import (
     PEOPLE,
     agreement_sentence,
@@ -264,6 +264,7 @@ class PairRow:
 
     task: str
     input: str
+    expected: str
     answers: list[tuple[str, str]]
     verdict: str
     orders: list[JudgedOrder]
@@ -308,11 +309,12 @@ def preferences_beside(review: ReviewQueue) -> list[PreferenceRow]:
     return [row for row in rows if row is not None and row.numbers is not None]
 
 
-def verdicts_of_pairs(row: PreferenceRow, compared: Sequence[int]) -> list[tuple[str, str]]:
-    """The verdicts to choose from, of all candidates or of two runs."""
+def verdicts_of_pairs(row: PreferenceRow, compared: Sequence[int], pairs: Sequence[Pair]) -> list[tuple[str, str]]:
+    """The verdicts to choose from, of all candidates or of two runs, each with how many of the ``pairs`` have it."""
     wins = [(str(each["run"]), f"{each['name']} wins") for each in row.candidates]
     wins = [each for each in wins if not compared or int(each[0]) in compared]
-    return [(DISAGREE, _disagreement(row)), (TIE, "Tie"), *wins]
+    named = [(DISAGREE, _disagreement(row)), (TIE, "Tie"), *wins]
+    return [(value, f"{title} ({number(sum(pair.has(value) for pair in pairs))})") for value, title in named]
 
 
 def pair_rows(row: PreferenceRow, pairs: Sequence[Pair], with_open: bool) -> list[PairRow]:
@@ -340,6 +342,7 @@ def _pair_row(
     return PairRow(
         task=known["task"],
         input=shown[0].task.input,
+        expected=shown[0].task.expected_output,
         answers=[(names[known["first"]], known["text"]), (names[known["second"]], known["other"])],
         verdict=_disagreement(row) if len(pair.chosen) > 1 else names[next(iter(pair.chosen))] if pair.chosen else "–",
         orders=orders if row.run.judge_model else [],

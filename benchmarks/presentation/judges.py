@@ -11,6 +11,7 @@ from benchmarks.presentation.ranks import listed
 from benchmarks.statistics.agreement import Kappa
 from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.prediction_powered import CorrectedMean
+from benchmarks.summary import Agreement
 
 ENOUGH = 40
 """Fewer labels do not decide which way a judge errs."""
@@ -77,6 +78,26 @@ def judge_verdict(
     else:
         finding = "Usable: this judge agrees with people on every labeled answer."
     return JudgeVerdict(finding, errors + reliable, advice, bool(leaning) or worst >= UNRELIABLE, more)
+
+
+def calibration_leaning(numbers: Agreement) -> str:
+    """``lenient`` or ``strict`` if one kind of mistake is significantly more frequent, else empty."""
+    leniency = numbers.leniency
+    if not leniency.is_clear or leniency.difference is None:
+        return ""
+    return "lenient" if leniency.difference > 0 else "strict"
+
+
+def calibration_finding(numbers: Agreement) -> str:
+    """Which way the judge errs on known answers; empty unless both right and wrong ones have a verdict."""
+    accepts, rejects = numbers.false_accepts.mean, numbers.false_rejects.mean
+    if accepts is None or rejects is None:
+        return ""
+    if leaning := calibration_leaning(numbers):
+        return f"This judge is {leaning}."
+    if not accepts and not rejects:
+        return "This judge makes no mistakes on these answers."
+    return "This judge makes mistakes, but is not significantly lenient or strict."
 
 
 KAPPA_WORDS = ((0.2, "slight"), (0.4, "fair"), (0.6, "moderate"), (0.8, "substantial"), (math.inf, "almost perfect"))

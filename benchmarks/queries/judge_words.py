@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
 
 from django.core.cache import cache as shared_cache
 from django.db.models import Max
@@ -11,14 +13,26 @@ from django.db.models import Max
 from benchmarks.analysis.kept import CACHE_SECONDS
 from benchmarks.metrics.registered_metrics import metric_named, parts_of
 from benchmarks.models import Label, Run
-from benchmarks.presentation.judges import judged_by
+from benchmarks.presentation.judges import JudgeVerdict, judged_by
 from benchmarks.presentation.labels import metric_title
-from benchmarks.queries.judge_agreement import agreement_with_people
+from benchmarks.queries.judge_agreement import agreement_with_people, judge_agreement, judges_with_labels
 from benchmarks.queries.judges import agreement_of, latest_calibrations_of
 from benchmarks.statistics.intervals import Interval
 
+T = TypeVar("T")
 Judged = tuple[str, str]
 """A judge, as a run names it, and a metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabeledJudge:
+    """A judge whose answers people have labeled in random reviews: ``n_labels`` labels on ``agreement.n`` answers."""
+
+    judge: str
+    metric: str
+    n_labels: int
+    agreement: Interval
+    verdict: JudgeVerdict
 
 
 def judged_scores(scored: Iterable[tuple[Run, str]]) -> tuple[Judged, ...]:
@@ -35,17 +49,27 @@ def judge_words(judged: Collection[Judged]) -> dict[Judged, str]:
     if not judged:
         return {}
     calibrations = latest_calibrations_of({judge for judge, _ in judged})
-    labels = Label.objects.filter(metric__in={metric for _, metric in judged}).order_by()
-    latest = dict(labels.values_list("metric").annotate(Max("pk")))
+    latest = _latest_labels({metric for _, metric in judged})
     return {
         (judge, metric): f"{metric_title(metric)}, "
         + judged_by(
             judge,
-            _kept_agreement(judge, metric, latest[metric]) if metric in latest else None,
+            _kept("agreement", judge, metric, latest[metric], agreement_with_people) if metric in latest else None,
             _accuracy(calibrations.get((judge, metric))),
         )
         for judge, metric in judged
     }
+
+
+def labeled_judges() -> list[LabeledJudge]:
+    """What people's labels say of each judge and metric. It is kept until one of them says more."""
+    found = judges_with_labels()
+    latest = _latest_labels({metric for _, metric, _ in found})
+    rows = []
+    for judge, metric, n_labels in found:
+        if verdict := _kept("verdict", judge, metric, latest[metric], _verdict):
+            rows.append(LabeledJudge(judge, metric, n_labels, *verdict))
+    return rows
 
 
 def measured(scored: Iterable[tuple[Run, str]]) -> str:
@@ -81,11 +105,23 @@ def _accuracy(calibration: Run | None) -> float | None:
     return numbers.accuracy.mean if numbers else None
 
 
-def _kept_agreement(judge: str, metric: str, latest_label: int) -> Interval | None:
+def _verdict(judge: str, metric: str) -> tuple[Interval, JudgeVerdict] | None:
+    found = judge_agreement(judge, metric)
+    return (found.agreement, found.verdict) if found else None
+
+
+def _latest_labels(metrics: Collection[str]) -> dict[str, int]:
+    """Metric → the id of its latest label."""
+    labels = Label.objects.filter(metric__in=metrics).order_by()
+    return dict(labels.values_list("metric").annotate(Max("pk")))
+
+
+def _kept(kind: str, judge: str, metric: str, latest_label: int, read: Callable[[str, str], T]) -> T:
+    """What ``read`` says of the judge and the metric, kept until there is a later label."""
     # Hashed, because names of judges hold what keys may not.
-    key = "agreement:" + hashlib.sha256(f"{judge}\0{metric}\0{latest_label}".encode()).hexdigest()
-    kept: tuple[Interval | None] | None = shared_cache.get(key)
+    key = f"{kind}:" + hashlib.sha256(f"{judge}\0{metric}\0{latest_label}".encode()).hexdigest()
+    kept: tuple[T] | None = shared_cache.get(key)
     if kept is None:
-        kept = (agreement_with_people(judge, metric),)
+        kept = (read(judge, metric),)
         shared_cache.set(key, kept, CACHE_SECONDS)
     return kept[0]

@@ -90,8 +90,8 @@ class Pair:
         return {"" if run is None else str(run) for run in self.chosen} == {"" if verdict == TIE else verdict}
 
 
-def pairs_of_answers(run: Run, compared: Sequence[int], verdict: str, with_open: bool) -> list[Pair]:
-    """The pairs in order, each once; only those between two runs if they are named, and with this verdict if it is.
+def pairs_of_answers(run: Run, compared: Sequence[int], with_open: bool) -> list[Pair]:
+    """The pairs in order, each once; only those between two runs if they are named.
 
     Without a judge people decide; their choices in blind reviews that are open are left out unless ``with_open``.
     """
@@ -105,7 +105,7 @@ def pairs_of_answers(run: Run, compared: Sequence[int], verdict: str, with_open:
         pair.results[first] = pk
         choices = people.get(shown, ()) if math.isnan(value) else [choice_of(value)]
         pair.chosen.update({"first": first, "tie": None, "second": second}[choice] for choice in choices)
-    return [pair for pair in pairs.values() if not verdict or pair.has(verdict)]
+    return list(pairs.values())
 
 
 def results_of_pairs(run: Run, pairs: Iterable[Pair]) -> dict[int, Result]:

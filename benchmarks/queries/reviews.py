@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean, median
+from typing import NamedTuple
 
 from django.db.models import F, QuerySet
 from django.db.models.functions import Left
 
-from benchmarks.metrics.base import VERDICTS, Level
+from benchmarks.metrics.base import VERDICTS, Level, Metric
 from benchmarks.metrics.preference import Preference
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.metrics.rubrics import LEVELS
@@ -286,27 +287,65 @@ def labels_in(queue: ReviewQueue) -> dict[int, list[Label]]:
 
 
 def conclusion_of(queue: ReviewQueue) -> Conclusion | None:
-    """``None`` for an open review, one of pairs, and where no answer has both a label and a score. Two queries."""
-    metric = metric_named(queue.metric)
-    if queue.closed_at is None or queue.is_of_pairs or metric is None:
-        return None
-    values = {pk: [each.value for each in labels if each.value is not None] for pk, labels in labels_in(queue).items()}
-    people = {pk: fmean(given) for pk, given in values.items() if given}
-    scores = Score.objects.filter(result__in=people, metric=queue.metric, value__isnull=False).order_by("result")
-    rows = scores.values_list(
-        *("result", "run", "run__model", "run__judge_model", "value"),
-        *("run__dataset", "result__task__task_id", "result__task__cluster", "detail__instead_of"),
-    )
+    """``None`` for an open review, one of pairs, and where no answer has both a label and a score."""
+    return conclusions_of([queue]).get(queue.pk)
+
+
+def conclusions_of(queues: Iterable[ReviewQueue]) -> dict[int, Conclusion]:
+    """Id of a queue → its conclusion, for those that have one. Two queries, none without a closed review of answers."""
+    known = {
+        queue: metric
+        for queue in queues
+        if queue.closed_at and not queue.is_of_pairs and (metric := metric_named(queue.metric))
+    }
+    if not known:
+        return {}
+    given: dict[int, dict[int, list[float]]] = {queue.pk: defaultdict(list) for queue in known}
+    labels = Label.objects.filter(queue__in=known, metric=F("queue__metric"), replaced_at=None)
+    for pk, result, value in labels.values_list("queue", "result", "value"):
+        if value is not None:
+            given[pk][result].append(value)
+    scores: dict[str, list[_Scored]] = defaultdict(list)
+    labeled = {result for values in given.values() for result in values}
+    stored = Score.objects.filter(result__in=labeled, metric__in={queue.metric for queue in known})
+    for metric, *row in stored.exclude(value=None).order_by("result").values_list("metric", *_Scored._fields):
+        scores[metric].append(_Scored(*row))
+    found = {
+        queue.pk: _conclusion(metric, {result: fmean(values) for result, values in given[queue.pk].items()}, scores)
+        for queue, metric in known.items()
+    }
+    return {pk: conclusion for pk, conclusion in found.items() if conclusion}
+
+
+class _Scored(NamedTuple):
+    """What a conclusion reads of a score, by the names of its fields."""
+
+    result: int
+    run: int
+    run__model: str
+    run__judge_model: str
+    value: float
+    run__dataset: int
+    result__task__task_id: str
+    result__task__cluster: str
+    detail__instead_of: str | None
+
+
+def _conclusion(
+    metric: Metric, people: Mapping[int, float], scores: Mapping[str, Sequence[_Scored]]
+) -> Conclusion | None:
+    """``people`` are the means of the labels by the id of their result."""
     agreed, clusters, judges, disagreements = [], [], set(), []
-    for result, run, model, judge, value, dataset, task, cluster, instead_of in rows:
-        if instead_of is not None:
+    for row in scores.get(metric.name, ()):
+        if row.result not in people or row.detail__instead_of is not None:
             continue
-        label = people[result]
-        agreed.append(float((value >= metric.passes_at) == (label >= metric.passes_at)))
-        clusters.append((dataset, cluster or task))
-        judges.add(judge)
+        label = people[row.result]
+        agreed.append(float((row.value >= metric.passes_at) == (label >= metric.passes_at)))
+        clusters.append((row.run__dataset, row.result__task__cluster or row.result__task__task_id))
+        judges.add(row.run__judge_model)
         if not agreed[-1]:
-            disagreements.append(Disagreement(result, run, model, task, value, label))
+            where = (row.result, row.run, row.run__model, row.result__task__task_id)
+            disagreements.append(Disagreement(*where, row.value, label))
     if not agreed:
         return None
     named = sorted(filter(None, judges)) if metric.judged else []

@@ -70,6 +70,7 @@ def test_too_few_labels_say_how_many_are_missing(client: Client) -> None:
     assert "of 12 answers: do not rely on it yet. Too few labels: label 28 more." in shown
     assert "A corrected mean requires 20 labeled answers." in shown
     assert "Calibrate judge" in shown
+    assert "of 12 answers: do not rely on it yet. Too few labels: label 28 more." in text(page(client, "/judges/"))
 
 
 def test_the_page_says_how_often_judge_and_people_name_the_same_step(client: Client) -> None:

@@ -174,7 +174,6 @@ def test_the_verdict_names_a_direction_only_if_one_mistake_is_significantly_more
         found = {"difference": difference, "low": low, "high": high, "p_value": p_value}
         leniency = replace(measured.found.leniency, **found)
         row = replace(measured, numbers=replace(measured.found, leniency=leniency))
-        assert row.leaning == leaning, found
         finding = f"is {leaning}." if leaning else "makes"
         assert finding in row.verdict[0], found
 

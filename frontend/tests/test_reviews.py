@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from benchmarks.engine.execution.step_store import write_steps
-from benchmarks.models import Dataset, Experiment, Label, ReviewQueue, Run
+from benchmarks.models import Dataset, Experiment, Label, ReviewItem, ReviewQueue, Run
 from benchmarks.providers.steps import Step
 from benchmarks.queries.reviews import conclusion_of
 from benchmarks.services.access import assign_group
@@ -136,9 +136,14 @@ def test_a_closed_review_concludes_with_its_agreement_and_the_answers_in_dispute
     for result in others:
         Label.objects.create(result=result, value=result.value, **said)
     assert "Conclusion" not in client.get(f"/reviews/{queue.pk}/").content.decode(), "people may still label"
+    ReviewItem.objects.filter(queue=queue).update(reviewers={"ada": ["labeled", 0.0]})
+    listed = " ".join(client.get("/reviews/").content.decode().split())
+    assert "Nothing is left to label." in listed
+    assert f'action="/reviews/{queue.pk}/do/close/"' in listed.partition("<h2>Done</h2>")[2]
     html = " ".join(client.post(f"/reviews/{queue.pk}/do/close/", follow=True).content.decode().split())
     assert "People and Exact match agree on 66.7% of 3 answers" in html
     assert re.findall(r"/results/(\d+)/", html.partition("Conclusion")[2]) == [str(first.pk)]
+    assert "People and scores agree on 2 of 3 answers." in client.get("/reviews/").content.decode()
 
 
 def test_labels_of_tasks_in_one_cluster_are_one_sample_of_the_agreement() -> None:

@@ -16,9 +16,17 @@ from django.views.decorators.http import require_POST, require_safe
 from benchmarks.metrics.judge_calibration import PHRASINGS
 from benchmarks.models import RunKind
 from benchmarks.queries import judges as reads
-from benchmarks.queries.judge_agreement import judge_agreement, judges_with_labels
+from benchmarks.queries.judge_agreement import judge_agreement
+from benchmarks.queries.judge_words import labeled_judges
 from benchmarks.queries.live import stamp_of_judging, stamp_of_run
-from benchmarks.queries.tables.judges import BY_ANSWER, CALIBRATIONS, CORRECTED_RUNS, SEPARATIONS, part_table
+from benchmarks.queries.tables.judges import (
+    BY_ANSWER,
+    CALIBRATIONS,
+    CORRECTED_RUNS,
+    LABELED_JUDGES,
+    SEPARATIONS,
+    part_table,
+)
 from benchmarks.services.access import may_launch
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.judges import CalibrationRequest, start_calibration
@@ -140,7 +148,7 @@ def _list(request: HttpRequest, form: CalibrationForm, status: int = 200) -> Htt
         "answers_per_question": ANSWERS_PER_QUESTION,
         "usual": {"questions": questions, "repeats": repeats, "requests": questions * repeats * ANSWERS_PER_QUESTION},
         "phrasings": list(PHRASINGS),
-        "labeled": judges_with_labels(),
+        "labeled": LABELED_JUDGES.of(labeled_judges()),
         "may_launch": may_launch(request.user),
     }
     return render(request, "frontend/judges/list.html", context, status=status)

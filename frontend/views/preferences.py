@@ -105,14 +105,18 @@ def pairs(request: HttpRequest, pk: int) -> HttpResponse:
     chosen = [number for name in ("a", "b") if (number := params.whole_number(request.GET, name)) is not None]
     numbers = chosen if len(chosen) == 2 and max(chosen) < len(row.candidates) else []
     compared = [row.candidates[number]["run"] for number in numbers]
-    verdicts, verdict = verdicts_of_pairs(row, compared), params.text(request.GET, "verdict")
+    read = reads.pairs_of_answers(row.run, compared, with_open)
+    verdicts, verdict = verdicts_of_pairs(row, compared, read), params.text(request.GET, "verdict")
     verdict = verdict if verdict in dict(verdicts) else ""
-    selected = reads.pairs_of_answers(row.run, compared, verdict, with_open)
+    selected = [pair for pair in read if not verdict or pair.has(verdict)]
     page = Paginator(selected, PAIRS).get_page(request.GET.get("page"))
+    shown = pair_rows(row, list(page.object_list), with_open)
     context = {
         "row": row,
         "page": page,
-        "pairs": pair_rows(row, list(page.object_list), with_open),
+        "pairs": shown,
+        "has_expected": any(pair.expected for pair in shown),
+        "has_people": any(pair.people for pair in shown),
         "numbers": numbers,
         "verdicts": verdicts,
         "verdict": verdict,

@@ -26,7 +26,7 @@ from benchmarks.queries.canvas_sets import canvas_of_task
 from benchmarks.queries.judge_agreement import review_alpha
 from benchmarks.queries.results import scores_of
 from benchmarks.queries.steps import Steps, has_steps
-from benchmarks.queries.tables.reviews import DISAGREEMENTS, REVIEWERS, REVIEWS, review_rows
+from benchmarks.queries.tables.reviews import DISAGREEMENTS, DONE_REVIEWS, REVIEWERS, REVIEWS, DoneReview, review_rows
 from benchmarks.services.access import EDIT_REFUSAL, Caller, may, may_label, may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.labels import reviewer_name
@@ -56,11 +56,13 @@ ACTIONS: dict[str, tuple[Callable[[ReviewQueue, Caller], None], str]] = {
 def review_list(request: HttpRequest) -> HttpResponse:
     page = Paginator(reads.reviews(), PAGE_SIZE).get_page(request.GET.get("page"))
     rows = review_rows(list(page.object_list), reviewer_name(request.user), time.time())
+    conclusions, closes = reads.conclusions_of(page.object_list), may_launch(request.user)
+    done = [DoneReview(row, conclusions.get(row.queue.pk), closes) for row in rows if row.is_done]
     context = {
         "page": page,
-        "reviews": REVIEWS.of(rows),
-        "may_label": may_label(request.user),
-        "may_launch": may_launch(request.user),
+        "reviews": REVIEWS.of(row for row in rows if not row.is_done),
+        "done": DONE_REVIEWS.of(done),
+        "may_launch": closes,
     }
     return render(request, "frontend/reviews/list.html", context)
 

@@ -24,6 +24,7 @@ from benchmarks.presentation.cells import (
     run_link,
     run_state,
 )
+from benchmarks.presentation.judges import calibration_finding
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import (
     MISSING,
@@ -38,6 +39,7 @@ from benchmarks.presentation.numbers import (
 from benchmarks.presentation.preferences import PEOPLE, strength, verdict
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.presentation.tables import Column, Table
+from benchmarks.queries.judge_words import LabeledJudge
 from benchmarks.queries.judges import agreement_of, answers_to_judge
 from benchmarks.queries.preferences import Candidate, candidates_of, compared_dataset, judgements_to_make, numbers_of
 from benchmarks.queries.tables.runs import drawn_progress
@@ -94,13 +96,42 @@ def _cost(run: Run) -> Cell:
     return Money(run.judge_cost_usd)
 
 
+def _calibration(run: Run) -> Cell:
+    canvas_set = run.dataset.known_answers_of
+    about = " · ".join(
+        [metric_title(run.metrics[0]), *([canvas_set.name] if canvas_set else []), f"calibration {run.pk}"]
+    )
+    link = Link(run.judge_model, "calibration", (run.pk,), look="row-link anywhere")
+    return [link, Group([Words(about, "soft small anywhere")], block=True)]
+
+
+def _calibration_finding(run: Run) -> Cell:
+    numbers = agreement_of(run)
+    return calibration_finding(numbers) if numbers else ""
+
+
+def with_bar(head: str, mean: Callable[[R], Mean | None], otherwise: Cell = MISSING) -> list[Column[R]]:
+    """Two columns: a mean with its interval, and the same drawn on a page."""
+    return [
+        Column(head, lambda row: mean(row) or otherwise, look="nowrap"),
+        Column(
+            "Interval, 0 to 1",
+            lambda row: Bar(found) if (found := mean(row)) else "",
+            hidden_head=True,
+            only="page",
+        ),
+    ]
+
+
 CALIBRATIONS = Table[Run](
     "Calibrations, newest first",
     [
-        Column("Calibration", lambda run: Link(f"Calibration {run.pk}", "calibration", (run.pk,)), look="nowrap"),
-        Column("Judge", lambda run: run.judge_model, "name"),
-        Column("Metric", lambda run: metric_title(run.metrics[0])),
-        Column("Canvas set", _canvas_set),
+        Column("Judge", _calibration, "name", only="page"),
+        Column("Calibration", lambda run: f"Calibration {run.pk}", only="text"),
+        Column("Judge", lambda run: run.judge_model, "name", only="text"),
+        Column("Metric", lambda run: metric_title(run.metrics[0]), only="text"),
+        Column("Canvas set", _canvas_set, only="text"),
+        Column("Result", _calibration_finding, look="finding", only="page", bare=True),
         Column("Status", lambda run: run_state(run.status)),
         Column("κ", _kappa, look="nowrap", info="kappa"),
         Column("Accuracy", _accuracy, look="nowrap"),
@@ -109,6 +140,27 @@ CALIBRATIONS = Table[Run](
         Column("Queued", lambda run: Moment(run.created_at), look="nowrap"),
     ],
     region=True,
+    look="leads",
+)
+
+
+def _labeled_judge(row: LabeledJudge) -> Cell:
+    query = {"judge": row.judge, "metric": row.metric}
+    link = Link(row.judge, "judge-agreement", (), query, look="row-link anywhere")
+    return [link, Group([Words(metric_title(row.metric), "soft small anywhere")], block=True)]
+
+
+LABELED_JUDGES = Table[LabeledJudge](
+    "Judges whose answers people have labeled",
+    [
+        Column("Judge", _labeled_judge, "name"),
+        Column("Result", lambda row: f"{row.verdict.finding} {row.verdict.basis}", look="finding", bare=True),
+        *with_bar("Agreement", lambda row: Mean(row.agreement.mean, row.agreement.low, row.agreement.high)),
+        Column("Answers", lambda row: row.agreement.n, "number"),
+        Column("Labels", lambda row: row.n_labels, "number"),
+    ],
+    region=True,
+    look="leads",
 )
 PREFERENCES = Table[Run](
     "Preference runs, newest first",
@@ -146,19 +198,6 @@ class Share:
     @classmethod
     def of(cls, title: str, share: judge_calibration.Share) -> Self:
         return cls(title, share.mean, share.low, share.high, n_of_expected(share.n, share.n_expected))
-
-
-def with_bar(head: str, mean: Callable[[R], Mean | None], otherwise: Cell = MISSING) -> list[Column[R]]:
-    """Two columns: a mean with its interval, and the same drawn on a page."""
-    return [
-        Column(head, lambda row: mean(row) or otherwise, look="nowrap"),
-        Column(
-            "Interval, 0 to 1",
-            lambda row: Bar(found) if (found := mean(row)) else "",
-            hidden_head=True,
-            only="page",
-        ),
-    ]
 
 
 def share_table(of: str, share: str) -> Table[Share]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from benchmarks.models import ReviewItem, ReviewQueue
 from benchmarks.models.reviews import LABELED
-from benchmarks.presentation.cells import Cell, Link, Moment
+from benchmarks.presentation.cells import Button, Cell, Group, Link, Mean, Moment, Words
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import MISSING, number, score
+from benchmarks.presentation.numbers import MISSING, n_of, number, score
 from benchmarks.presentation.tables import Column, Table
-from benchmarks.queries.reviews import Disagreement, Progress, ReviewerCount, items_of, progress_of
+from benchmarks.queries.reviews import Conclusion, Disagreement, Progress, ReviewerCount, items_of, progress_of
+from benchmarks.queries.tables.judges import with_bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,11 @@ class ReviewRow:
     own: Progress
     given: int
     wanted: int
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nobody has anything left to label in it."""
+        return bool(self.queue.closed_at) or self.given >= self.wanted
 
     @property
     def status(self) -> str:
@@ -44,6 +50,12 @@ def _given(items: list[ReviewItem]) -> tuple[int, int]:
 _LEAD = "row-link anywhere"
 
 
+def _about(row: ReviewRow) -> Cell:
+    link = Link(row.queue.name, "review", (row.queue.pk,), look=_LEAD)
+    about = f"{metric_title(row.queue.metric)} · {number(row.given)} of {number(row.wanted)} labels"
+    return [link, Group([Words(about, "soft small")], block=True)]
+
+
 def _left(row: ReviewRow) -> Cell:
     return MISSING if row.queue.closed_at else row.own.left
 
@@ -59,6 +71,49 @@ REVIEWS = Table[ReviewRow](
         Column("Labeled by you", lambda row: row.own.labeled, "number"),
         Column("Left for you", _left, "number"),
         Column("Created", lambda row: Moment(row.queue.created_at), look="nowrap"),
+    ],
+    region=True,
+    look="leads",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DoneReview:
+    """A review in which nothing is left to label; ``closable`` by whoever reads the list."""
+
+    row: ReviewRow
+    conclusion: Conclusion | None
+    closable: bool
+
+    @property
+    def result(self) -> Cell:
+        found = self.conclusion
+        if not self.row.queue.closed_at:
+            return "All labels are given. Close the review to see how far they agree with the scores."
+        if found is None:
+            return "Closed"
+        return f"People and scores agree on {n_of(found.n - len(found.disagreements), found.n)} answers."
+
+
+def _agreement(done: DoneReview) -> Mean | None:
+    found = done.conclusion.agreement if done.conclusion else None
+    return Mean(found.mean, found.low, found.high) if found else None
+
+
+def _close(done: DoneReview) -> Cell:
+    if done.row.queue.closed_at or not done.closable:
+        return ""
+    return Button("Close", f"Close review {done.row.queue.name}", "review-action", (done.row.queue.pk, "close"))
+
+
+DONE_REVIEWS = Table[DoneReview](
+    "Reviews in which nothing is left to label",
+    [
+        Column("Review", lambda done: _about(done.row), "name"),
+        Column("Result", lambda done: done.result, look="finding", bare=True),
+        *with_bar("Agreement", _agreement),
+        Column("Created", lambda done: Moment(done.row.queue.created_at), look="soft nowrap"),
+        Column("Close", _close, "number", hidden_head=True, only="page"),
     ],
     region=True,
     look="leads",
