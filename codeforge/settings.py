@@ -244,7 +244,7 @@ else:
         "data_folder_out": str(BROKER_DIR / "queue"),
         "control_folder": str(BROKER_DIR / "control"),
         "store_processed": False,
-        "polling_interval": 0.05,
+        "polling_interval": 0.02,
     }
     # Remote control would write files into the broker's folder that nobody reads.
     CELERY_WORKER_ENABLE_REMOTE_CONTROL = False

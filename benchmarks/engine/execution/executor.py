@@ -43,6 +43,8 @@ GATHER_SECONDS = 0.01
 """How long a batch waits for further answers: a transaction costs more than a row, and nobody notices 10 ms."""
 MAX_BATCH = 500
 """Results in one transaction; bounds how long other writers wait, and what is done again if it fails."""
+FIRST_BATCH = 32
+"""Results that an idle lease claims first: they are soon ready to send; others are claimed while these are answered."""
 AHEAD_SECONDS = 0.5
 """How much work is claimed ahead, so that no slot is idle while the next batch is claimed."""
 GRACE_SECONDS = 5.0
@@ -123,7 +125,10 @@ class RunExecutor:
             while True:
                 self._check()
                 if self.sending and not self.exhausted and self.in_progress < self._target():
+                    before = self.in_progress
                     self._claim()
+                    if self.in_progress > before:
+                        continue  # all slots are busy before the first answer is waited for
                 # Every claimed unit comes back through the inbox, also when it was aborted, so this count reaches 0.
                 if not self.in_progress and (self.exhausted or not self.sending):
                     break
@@ -151,7 +156,7 @@ class RunExecutor:
         target = self._target()
         # Half the slots on top make claims fewer and larger, unless other leases have a use for them.
         extra = self.lease.slots // 2 if target > self.lease.slots else 0
-        limit = min(target - self.in_progress + extra, MAX_BATCH)
+        limit = min(target - self.in_progress + extra, MAX_BATCH if self.in_progress else FIRST_BATCH)
         # Stored answers first: they are paid for, and only their judge is missing.
         if self.answers_may_wait:
             if ids := self._retry(lambda: self.store.claim(ResultState.ANSWERED, limit)):
