@@ -16,7 +16,7 @@ from benchmarks.queries.access import role_of
 from benchmarks.services.access import Caller, manageable_accounts, token_errors
 from benchmarks.services.members import add_member, change_role
 
-_SCOPES = (
+SCOPES = (
     ("read", "Read datasets, runs and results"),
     ("label", "Label results"),
     ("launch", "Launch runs"),
@@ -32,7 +32,7 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its st
         empty_label="Choose an account",
         help_text="The token has no more permissions than this account",
     )
-    scopes = forms.MultipleChoiceField(choices=_SCOPES, initial=["read"], widget=forms.CheckboxSelectMultiple)
+    scopes = forms.MultipleChoiceField(choices=SCOPES, initial=["read"], widget=forms.CheckboxSelectMultiple)
     expires_at = forms.DateTimeField(
         label="Expires",
         required=False,

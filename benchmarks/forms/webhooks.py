@@ -7,7 +7,8 @@ from typing import Any
 from django import forms
 
 from benchmarks.forms.datasets import ProblemForm
-from benchmarks.models import Webhook, WebhookDelivery
+from benchmarks.models import Webhook
+from benchmarks.presentation.labels import EVENT
 from benchmarks.services.webhooks import add_webhook, change_webhook
 
 
@@ -26,7 +27,7 @@ class WebhookForm(ProblemForm):
         widget=forms.TextInput({"autocomplete": "off", "spellcheck": "false", "inputmode": "url"}),
     )
     events = forms.MultipleChoiceField(
-        choices=[(event, event) for event in WebhookDelivery.Event.values],
+        choices=[(event, f"{event}: {when}") for event, when in EVENT.items()],
         required=False,
         widget=forms.CheckboxSelectMultiple,
         help_text="None selected: all",

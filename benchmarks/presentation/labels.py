@@ -108,6 +108,15 @@ ROLE = {
     "admin": "Also manage accounts, tokens and keys, and read the audit log",
 }
 """What the members of each group may do, each also what the previous one may."""
+EVENT = {
+    "run.completed": "The run ended without errors",
+    "run.completed_with_errors": "The run ended with errors",
+    "run.failed": "An error stopped the run",
+    "run.cancelled": "Somebody canceled the run",
+    "run.paused": "The budget of the run is spent",
+    "score.dropped": "A scheduled run scores significantly lower than an earlier one",
+}
+"""When a webhook receives each event."""
 
 
 def run_status(status: str, errors: int = 0) -> str:

@@ -442,7 +442,7 @@ def upload(content: Any, name: str = "log.json") -> SimpleUploadedFile:
 
 def test_the_page_of_imports_names_the_tools_and_leads_elsewhere(client: Client) -> None:
     html = page(client, "/settings/imports/")
-    assert "Inspect logs (.eval or .json), promptfoo results" in html
+    assert re.search(r"<dt>Inspect</dt> ?<dd>logs \(.eval or .json\)</dd> ?<dt>promptfoo</dt>", html)
     assert "up to 32 MB" in html
     assert re.search(r'<a href="/settings/"[^>]*>', html), "the navigation is as on every page"
 
@@ -579,16 +579,41 @@ def test_nobody_changes_the_own_role_and_only_a_superuser_a_superuser(production
     assert client.post(f"{own}do/paint/").status_code == 404
 
 
+def test_the_settings_show_problems_first_and_how_each_page_stands(production: None) -> None:
+    now = timezone.now()
+    schedule = make_schedule()
+    Schedule.objects.filter(pk=schedule.pk).update(last_problem="Dataset <i>gone</i> does not exist.")
+    account, client = member("admin", "ada")
+    for name, days in (("later", 60), ("soon", 2), ("former", -1)):
+        token, _ = create_token(account, name, {"read"}, now + timedelta(days=9), by=account)
+        ApiToken.objects.filter(pk=token.pk).update(expires_at=now + timedelta(days=days, minutes=1))
+    html = page(client, "/settings/")
+    for said in (
+        "Nightly started no run: Dataset &lt;i&gt;gone&lt;/i&gt; does not exist.",
+        "soon expires in 2 days.",
+        "2 active, never used.",
+        "No worker is active.",
+        "No page is shared.",
+        "No imported runs yet.",
+    ):
+        assert said in html, said
+    order = [
+        html.index(f">{title}</a></h2>") for title in ("Schedules", "API tokens", "Workers", "Webhooks", "Members")
+    ]
+    assert order == sorted(order)
+    assert html.count("Show problem</a>") == 3
+
+
 def test_each_role_finds_the_settings_that_it_may_open_and_no_button_of_others(production: None) -> None:
     schedule = make_schedule()
     found = {}
     for role in ("viewer", "runner", "editor", "admin"):
         _, client = member(role)
         html = page(client, "/settings/")
-        listed = [title for title in TITLES if f"<b>{title}</b>" in html]
-        assert "<small>1 schedule</small>" in html
-        assert "<small>None yet</small>" in html
-        assert ("<small>4 accounts</small>" in html) == (role == "admin")
+        listed = [title for title in TITLES if f">{title}</a></h2>" in html]
+        assert "1 schedule. Nightly runs next, in " in html
+        assert "No active tokens." in html
+        assert ("4 accounts: 1 admin, 1 editor, 1 runner, 1 viewer." in html) == (role == "admin")
         html = page(client, "/settings/schedules/") + page(client, f"/settings/schedules/{schedule.pk}/")
         found[role] = (listed, "New schedule" in html, "Pause schedule" in html, "Delete schedule" in html)
         assert 'href="/settings/"' in page(client, "/"), role

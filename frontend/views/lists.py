@@ -52,7 +52,7 @@ def listed(
     **below: object,
 ) -> HttpResponse:
     """The page of a list. ``add`` is for whoever may add to it, ``otherwise`` where to go while it is empty; ``below``
-    are ``score_drops``."""
+    are ``score_drops``, and ``beside``, the template of what explains the list, with what it takes."""
     context = {
         **{"title": title, "shown": shown, "lead": lead, "empty": empty, "page": page},
         **{"crumbs": crumbs, "add": add, "otherwise": otherwise},
@@ -71,6 +71,7 @@ def list_page(
     permissions: Sequence[str] = (),
     crumbs: Callable[..., Crumbs] = lambda *steps: (),
     add: tuple[str, Button] | None = None,
+    **below: object,
 ) -> Callable[[HttpRequest], HttpResponse]:
     """A view of a list that only its table makes; ``add`` is a permission and what it allows."""
 
@@ -81,6 +82,7 @@ def list_page(
         page = page_of(request, rows())
         button = add[1] if add and may(request.user, add[0]) else None
         path = crumbs((title, None))
-        return listed(request, title, table.of(page), lead=lead, empty=empty, page=page, crumbs=path, add=button)
+        shown = table.of(page)
+        return listed(request, title, shown, lead=lead, empty=empty, page=page, crumbs=path, add=button, **below)
 
     return view

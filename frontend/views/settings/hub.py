@@ -2,56 +2,166 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
 
 from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Max
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from benchmarks.models import Schedule
+from benchmarks.models import Run, Schedule
 from benchmarks.plugins import installed_plugins
-from benchmarks.presentation.numbers import number, plural
-from benchmarks.queries.access import api_tokens, members, share_links
+from benchmarks.presentation.labels import ROLE
+from benchmarks.presentation.numbers import ago, ahead, number, plural
+from benchmarks.presentation.ranks import listed
+from benchmarks.queries.access import api_tokens, members, role_of, share_links
 from benchmarks.queries.operations import workers
-from benchmarks.queries.webhooks import webhook_rows
+from benchmarks.queries.run_list import IMPORTED
+from benchmarks.queries.webhooks import COUNTED_FOR, failing_webhooks, webhook_rows
 from benchmarks.services.access import account_of, may
-from frontend.navigation import SETTINGS
+from frontend.navigation import SETTINGS, Place
+from frontend.views.lists import Button
+
+EXPIRES_SOON = timedelta(days=7)
+NIGHTLY = "when=03:00"
+"""What the launch page is filled in with for a new schedule."""
 
 
-def _tokens(request: HttpRequest) -> str:
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What a page of the settings has now, and ``problem``, which needs somebody."""
+
+    said: str
+    problem: str = ""
+
+
+def _schedules(request: HttpRequest) -> Now:
+    schedules = list(Schedule.objects.order_by("next_run_at"))
+    if not schedules:
+        return Now("No schedules yet.")
+    failing = [each for each in schedules if each.last_problem]
+    problem = f"{failing[0].name} started no run: {failing[0].last_problem}" if failing else ""
+    due = next((each for each in schedules if each.next_run_at), None)
+    count = plural(len(schedules), "schedule")
+    if due is None or due.next_run_at is None:
+        return Now(f"{count}, all paused.", problem)
+    return Now(f"{count}. {due.name} runs next, {ahead(due.next_run_at, timezone.now())}.", problem)
+
+
+def _tokens(request: HttpRequest) -> Now:
     """The user's own tokens; of all accounts for those who may view them."""
-    account, views_all = account_of(request.user), may(request.user, "benchmarks.view_apitoken")
+    account, views_all, now = account_of(request.user), may(request.user, "benchmarks.view_apitoken"), timezone.now()
     if account is None and not views_all:
-        return ""
-    return _count(api_tokens(None if views_all else account).count(), "token")
+        return Now("")
+    stored = api_tokens(None if views_all else account).filter(revoked_at=None, account__is_active=True)
+    tokens = [token for token in stored if token.expires_at is None or token.expires_at > now]
+    if not tokens:
+        return Now("No active tokens.")
+    expiring = sorted((token.expires_at, token.name) for token in tokens if token.expires_at)
+    used = max((token.last_used_at for token in tokens if token.last_used_at), default=None)
+    said = f"{number(len(tokens))} active, {f'last used {ago(used, now)}' if used else 'never used'}."
+    if not expiring:
+        return Now(f"{said} None expires.")
+    at, name = expiring[0]
+    expires = f"{name} expires {ahead(at, now)}."
+    return Now(said, expires) if at < now + EXPIRES_SOON else Now(f"{said} {expires}")
 
 
-def _count(n: int, noun: str) -> str:
-    return plural(n, noun) if n else "None yet"
+def _webhooks(request: HttpRequest) -> Now:
+    rows = webhook_rows()
+    if not rows:
+        return Now("No webhooks yet.")
+    broken = {row.name for row in rows if row.problem} | {each.name for each in failing_webhooks()}
+    noun, verb = ("Webhook", "delivers") if len(broken) == 1 else ("Webhooks", "deliver")
+    problem = f"{noun} {listed(sorted(broken))} {verb} nothing." if broken else ""
+    sent = f"{number(sum(row.delivered for row in rows))} delivered in {COUNTED_FOR.days} days"
+    return Now(f"{plural(len(rows), 'webhook')}, {sent}.", problem)
 
 
-NOW: dict[str, Callable[[HttpRequest], str]] = {
-    "schedules": lambda request: _count(Schedule.objects.count(), "schedule"),
+def _share_links(request: HttpRequest) -> Now:
+    links = list(share_links())
+    if not links:
+        return Now("No page is shared.")
+    expires = ahead(links[-1].expires_at, timezone.now())
+    return Now(f"{plural(len(links), 'open link')}. The next expires {expires}.")
+
+
+def _imports(request: HttpRequest) -> Now:
+    imported = Run.objects.filter(kind__in=IMPORTED).aggregate(n=Count("pk"), latest=Max("created_at"))
+    if not imported["n"]:
+        return Now("No imported runs yet.")
+    return Now(f"{plural(imported['n'], 'imported run')}, the latest {ago(imported['latest'], timezone.now())}.")
+
+
+def _members(request: HttpRequest) -> Now:
+    accounts = list(members())
+    named = Counter("superuser" if each.is_superuser else role_of(each) or "without a role" for each in accounts)
+    order = ("superuser", *reversed(ROLE), "without a role")
+    roles = ", ".join(f"{number(named[role])} {role}" for role in order if named[role])
+    return Now(f"{plural(len(accounts), 'account')}: {roles}." if accounts else "No members yet.")
+
+
+def _workers(request: HttpRequest) -> Now:
+    alive = [worker for worker in workers() if worker.alive]
+    if not alive:
+        return Now("", "No worker is active. Runs wait until one starts.")
+    busy = sum(bool(worker.runs) for worker in alive)
+    return Now(f"{number(len(alive))} active, {f'{number(busy)} busy' if busy else 'none busy'}.")
+
+
+NOW: dict[str, Callable[[HttpRequest], Now]] = {
+    "schedules": _schedules,
     "tokens": _tokens,
-    "webhooks": lambda request: _count(len(webhook_rows()), "webhook"),
-    "share-links": lambda request: _count(share_links().count(), "share link"),
-    "members": lambda request: _count(members().count(), "account"),
-    "workers": lambda request: f"{number(len([worker for worker in workers() if worker.alive]))} active",
+    "webhooks": _webhooks,
+    "share-links": _share_links,
+    "import-runs": _imports,
+    "members": _members,
+    "workers": _workers,
 }
 """Route of a page of the settings → what it has now."""
+NEXT: dict[str, tuple[Button, tuple[str, ...]]] = {
+    "schedules": (
+        Button("New schedule", "launch", NIGHTLY),
+        ("benchmarks.add_schedule", "benchmarks.launch_run"),
+    ),
+    "webhooks": (Button("New webhook", "new-webhook"), ("benchmarks.add_webhook",)),
+    "share-links": (Button("Choose a run", "runs"), ()),
+    "import-runs": (Button("Import runs", "import-runs"), ()),
+    "members": (Button("New member", "new-member"), ("auth.add_user",)),
+    "workers": (Button("Show workers", "workers"), ()),
+}
+"""Route of a page of the settings → what one does there next, and the permissions for it."""
 
 
 @never_cache
 @require_safe
 def hub(request: HttpRequest) -> HttpResponse:
+    """The pages of the settings, those with a problem first."""
     places = [place for place in SETTINGS if may(request.user, *place.permissions)]
     if not places:
         raise PermissionDenied("You do not have access to any settings. Log in, or ask an administrator.")
-    shown = [(place, NOW[place.route](request) if place.route in NOW else "") for place in places]
+    stated = [(place, NOW[place.route](request)) for place in places]
+    shown = [(place, now, _action(request, place, now)) for place, now in stated]
+    shown.sort(key=lambda each: not each[1].problem)
     return render(request, "frontend/settings/hub.html", {"places": shown, "plugins": installed_plugins()})
+
+
+def _action(request: HttpRequest, place: Place, now: Now) -> Button | None:
+    """One step: to the problem, else what one does next."""
+    if now.problem:
+        return Button("Show problem", place.route)
+    if place.route == "tokens":
+        account = account_of(request.user)
+        return Button("New token", "new-token") if account or may(request.user, "benchmarks.add_apitoken") else None
+    button, permissions = NEXT[place.route]
+    return button if may(request.user, *permissions) else None
 
 
 def crumbs(*steps: tuple[str, str | None]) -> list[tuple[str, str | None]]:

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from benchmarks.dataset_format.problems import printable
 from benchmarks.forms.imports import RunImportForm
-from benchmarks.imports.registered_importers import files_of_tools
+from benchmarks.imports.registered_importers import IMPORTERS
 from benchmarks.models import PushedRun, Run
 from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.queries.runs import receiving
@@ -40,7 +40,7 @@ def import_runs(request: HttpRequest) -> HttpResponse:
     runs = form.save(request.user) or ()
     context: dict[str, Any] = {
         "form": form,
-        "tools_imported": files_of_tools(),
+        "importers": IMPORTERS.values(),
         "receiving": RECEIVING.of(receiving()),
         "preview": preview,
         "runs": IMPORTED_RUNS.of(_row(each, preview) for each in runs),

@@ -16,6 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from benchmarks.forms.access import MemberForm
+from benchmarks.presentation.labels import ROLE
 from benchmarks.queries.access import members, role_of
 from benchmarks.queries.tables.access import MEMBERS
 from benchmarks.services.access import may
@@ -37,6 +38,8 @@ member_list = list_page(
     permissions=(VIEW,),
     crumbs=crumbs,
     add=(ADD, Button("New member", "new-member")),
+    beside="frontend/settings/roles.html",
+    roles=[(name.capitalize(), may_do) for name, may_do in ROLE.items()],
 )
 
 
@@ -48,7 +51,11 @@ def new_member(request: HttpRequest) -> HttpResponse:
     form = MemberForm(request.POST if request.method == "POST" else None)
     if account := form.save(request.user):
         return _link_page(request, account)
-    context = {"form": form, "crumbs": crumbs(("Members", reverse("frontend:members")), ("New member", None))}
+    context = {
+        "form": form,
+        "days": _days(),
+        "crumbs": crumbs(("Members", reverse("frontend:members")), ("New member", None)),
+    }
     return render(request, "frontend/settings/member_form.html", context, status=400 if form.errors else 200)
 
 
@@ -104,12 +111,17 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     return HttpResponseRedirect(page)
 
 
+def _days() -> int:
+    """For how long a link sets a password."""
+    return settings.PASSWORD_RESET_TIMEOUT // 86_400
+
+
 def _link_page(request: HttpRequest, account: User) -> HttpResponse:
     path = reverse("frontend:set-password", args=password_key(account, request.user))
     context = {
         "account": account,
         "link": request.build_absolute_uri(path),
-        "days": settings.PASSWORD_RESET_TIMEOUT // 86_400,
+        "days": _days(),
         "crumbs": crumbs(("Members", reverse("frontend:members")), (account.username, None)),
     }
     return render(request, "frontend/settings/password_link.html", context)

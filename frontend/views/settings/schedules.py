@@ -32,15 +32,13 @@ from benchmarks.services.gates import reset_series, series_of
 from frontend import params
 from frontend.inbox import drop_notices
 from frontend.views.lists import Button, listed, page_of
-from frontend.views.settings.hub import crumbs
+from frontend.views.settings.hub import NIGHTLY, crumbs
 from frontend.views.shared import require, run_or_404, unconfirmed
 
 VIEW = ("benchmarks.view_schedule",)
 ADD = ("benchmarks.add_schedule", "benchmarks.launch_run")
 CHANGE = ("benchmarks.change_schedule", "benchmarks.launch_run")
 DELETE = ("benchmarks.delete_schedule",)
-NIGHTLY = "when=03:00"
-"""What the launch page is filled in with for a new schedule."""
 
 
 @never_cache

@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from benchmarks.forms.access import TokenForm
+from benchmarks.forms.access import SCOPES, TokenForm
 from benchmarks.models import ApiToken
 from benchmarks.queries.access import api_tokens
 from benchmarks.queries.tables.access import TOKENS, TokenRow
@@ -49,6 +49,9 @@ def token_list(request: HttpRequest) -> HttpResponse:
         crumbs=crumbs(("API tokens", None)),
         add=Button("New token", "new-token") if may_add else None,
         otherwise=Button("Create a token", "new-token") if may_add else None,
+        beside="frontend/settings/token_example.html",
+        address=_address(request),
+        scopes=SCOPES,
     )
 
 
@@ -66,12 +69,18 @@ def new_token(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "chooses": chooses,
+        "address": _address(request),
         "crumbs": crumbs(("API tokens", reverse("frontend:tokens")), ("New token", None)),
     }
     if form.is_valid():
         token, text = create_token(**form.cleaned_data, by=request.user)
         return render(request, "frontend/settings/token_created.html", context | {"token": token, "text": text})
     return render(request, "frontend/settings/token_form.html", context, status=400 if form.errors else 200)
+
+
+def _address(request: HttpRequest) -> str:
+    """The runs of this installation in the API."""
+    return request.build_absolute_uri("/api/v1/benchmarks/runs")
 
 
 @require_POST

@@ -14,8 +14,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from benchmarks.forms.webhooks import WebhookForm
 from benchmarks.models import Webhook, WebhookDelivery
+from benchmarks.presentation.labels import EVENT
 from benchmarks.queries.tables.webhooks import DELIVERIES, WEBHOOKS
-from benchmarks.queries.webhooks import deliveries, webhook_rows
+from benchmarks.queries.webhooks import COUNTED_FOR, deliveries, webhook_rows
 from benchmarks.services import webhooks as services
 from benchmarks.services.access import may
 from benchmarks.services.errors import NotPossible
@@ -43,6 +44,8 @@ def webhook_list(request: HttpRequest) -> HttpResponse:
         "score drops.",
         crumbs=crumbs(("Webhooks", None)),
         add=Button("New webhook", "new-webhook") if may(request.user, ADD) else None,
+        beside="frontend/settings/webhook_example.html",
+        events=EVENT.items(),
     )
 
 
@@ -54,7 +57,10 @@ def new_webhook(request: HttpRequest) -> HttpResponse:
     form = WebhookForm(request.POST if request.method == "POST" else None)
     if added := form.save(request.user):
         return _secret_page(request, *added)
-    context = {"form": form, "crumbs": crumbs(("Webhooks", reverse("frontend:webhooks")), ("New webhook", None))}
+    context = {
+        "form": form,
+        "crumbs": crumbs(("Webhooks", reverse("frontend:webhooks")), ("New webhook", None)),
+    }
     return render(request, "frontend/settings/webhook_form.html", context, status=400 if form.errors else 200)
 
 
@@ -84,6 +90,8 @@ def webhook(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "name": name,
         "row": row,
+        "counted_days": COUNTED_FOR.days,
+        "events": [(event, EVENT[event]) for event in (row.events if row else ()) or EVENT],
         "form": form,
         "may_delete": may(request.user, DELETE),
         "page": page,
