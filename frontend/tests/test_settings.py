@@ -31,6 +31,7 @@ from benchmarks.models import (
     Webhook,
     WebhookDelivery,
 )
+from benchmarks.presentation.labels import EVENT
 from benchmarks.queries.webhooks import webhook_rows
 from benchmarks.services.access import assign_group, create_token, may_edit, may_launch, token_of
 from benchmarks.services.schedules import save_schedule
@@ -399,6 +400,11 @@ def test_members_without_a_role_read_what_they_may_do(production: None) -> None:
     assert "No role: may read only" in html
 
 
+def test_the_events_of_webhooks_are_all_explained(client: Client) -> None:
+    assert list(EVENT) == WebhookDelivery.Event.values
+    assert "run.paused: The budget of the run is spent" in page(client, "/settings/webhooks/new/")
+
+
 def test_a_delivery_is_sent_again(production: None, receiver: Receiver) -> None:
     run = make_run(model=MODEL)
     given_up, pending = make_delivery(run, "given_up", attempts=10), make_delivery(run, "pending")
@@ -442,7 +448,8 @@ def upload(content: Any, name: str = "log.json") -> SimpleUploadedFile:
 
 def test_the_page_of_imports_names_the_tools_and_leads_elsewhere(client: Client) -> None:
     html = page(client, "/settings/imports/")
-    assert re.search(r"<dt>Inspect</dt> ?<dd>logs \(.eval or .json\)</dd> ?<dt>promptfoo</dt>", html)
+    for said in ("Inspect</dt>", "logs (.eval or .json)", "promptfoo</dt>"):
+        assert said in html, said
     assert "up to 32 MB" in html
     assert re.search(r'<a href="/settings/"[^>]*>', html), "the navigation is as on every page"
 

@@ -71,7 +71,7 @@ def list_page(
     permissions: Sequence[str] = (),
     crumbs: Callable[..., Crumbs] = lambda *steps: (),
     add: tuple[str, Button] | None = None,
-    **below: object,
+    **below: Any,
 ) -> Callable[[HttpRequest], HttpResponse]:
     """A view of a list that only its table makes; ``add`` is a permission and what it allows."""
 
