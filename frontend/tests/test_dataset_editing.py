@@ -16,7 +16,8 @@ from benchmarks.dataset_format.tests.examples import VALID
 from benchmarks.dataset_format.tools import ToolUse
 from benchmarks.models import AuditEntry, Dataset, DatasetVersion, Task
 from benchmarks.services.datasets.versions import spec_of
-from frontend.views.dataset_editing import EXAMPLE
+from benchmarks.statistics.planning import detectable_difference
+from frontend.views.dataset_editing import EXAMPLE, EXAMPLE_TABLE
 from tests.support.factories import make_dataset, make_task
 from tests.support.page_factories import make_canvas_set, make_scored_run
 
@@ -371,6 +372,19 @@ def test_the_example_beside_the_upload_is_a_valid_file(client: Client) -> None:
     parsed = parse_dataset(EXAMPLE.encode(), "rivers.yaml")
     assert not parsed.problems
     assert "    name: The Nile\n" in client.get("/datasets/new/").content.decode()
+
+
+def test_the_example_beside_the_import_is_a_table_whose_columns_are_recognized(client: Client) -> None:
+    assert "Which sea does the Nile reach?,Mediterranean Sea" in client.get("/datasets/new/table/").content.decode()
+    table = SimpleUploadedFile("rivers.csv", EXAMPLE_TABLE.encode())
+    client.post("/datasets/new/table/", {"file": table})
+    task = Dataset.objects.get(slug="rivers").current_version.tasks.get(position=1)
+    assert (task.input, task.expected_output) == ("Which sea does the Nile reach?", "Mediterranean Sea")
+
+
+def test_forms_of_datasets_say_what_a_number_of_tasks_can_show(client: Client) -> None:
+    html = client.get("/datasets/new/generated/").content.decode()
+    assert f"{100 * detectable_difference(300):.1f} points" in html
 
 
 def test_a_dataset_is_duplicated_on_its_page(client: Client) -> None:

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from benchmarks.engine.execution.step_store import write_steps
 from benchmarks.models import Dataset, Experiment, Label, ReviewItem, ReviewQueue, Run
+from benchmarks.presentation.judges import ENOUGH
 from benchmarks.providers.steps import Step
 from benchmarks.queries.reviews import conclusion_of
 from benchmarks.services.access import assign_group
@@ -358,3 +359,8 @@ def test_the_form_has_the_values_of_the_rubrics_scale_on_the_result_and_in_a_rev
     assert keys == [str(number) for number in range(1, len(titles) + 1)]
     client.post(f"{address_of(run)}label/", {"metric": "rubric:tone", "value": "1.0"})
     assert f"<strong>{titles[-1]}</strong>" in client.get(address_of(run)).content.decode()
+
+
+def test_the_form_says_how_exactly_labels_show_the_agreement(client: Client) -> None:
+    html = client.get("/reviews/new/").content.decode()
+    assert f"<dt>{ENOUGH} labels</dt><dd>±14.8 points</dd>" in html

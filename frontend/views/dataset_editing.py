@@ -22,7 +22,7 @@ from benchmarks.forms.datasets import (
 )
 from benchmarks.forms.imports import PresetForm, TableForm
 from benchmarks.models import Dataset, DatasetVersion, Task
-from benchmarks.presentation.numbers import plural
+from benchmarks.presentation.numbers import plural, points
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.datasets import prompt_of
 from benchmarks.queries.newer_references import rescorable
@@ -33,6 +33,7 @@ from benchmarks.services.access import may
 from benchmarks.services.datasets import editing
 from benchmarks.services.datasets.versions import stored_fields
 from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.statistics.planning import detectable_difference
 from frontend import params
 from frontend.navigation import dataset_trail, trail
 from frontend.texts import Excerpt, excerpt, turns
@@ -55,6 +56,14 @@ tasks:
     expected_output: Mediterranean Sea
     difficulty: easy
 """
+EXAMPLE_TABLE = """\
+question,answer
+Which sea does the Nile reach?,Mediterranean Sea
+Which sea does the Don reach?,Sea of Azov
+"""
+_EXAMPLES = {"file": EXAMPLE, "table": EXAMPLE_TABLE}
+SIZES = (50, 100, 300, 1000)
+"""Numbers of tasks of which the forms say what they can show."""
 _NEW: dict[str, tuple[str, str, type[ProblemForm]]] = {
     "file": ("Upload YAML", "Upload dataset", UploadForm),
     "table": ("Import table", "Import table", TableForm),
@@ -90,7 +99,8 @@ def new(request: HttpRequest, way: str) -> HttpResponse:
         "button": button,
         "ways": [(each, title) for each, (title, _, _) in _NEW.items()],
         "way": way,
-        "example": EXAMPLE if way == "file" else "",
+        "example": _EXAMPLES.get(way, ""),
+        "sizes": [(n, points(gap)) for n in SIZES if (gap := detectable_difference(n)) is not None],
         "crumbs": trail("datasets", ("Add dataset", None)),
     }
     return render(request, "frontend/datasets/new.html", context)
@@ -117,6 +127,7 @@ def edit(request: HttpRequest, slug: str, way: str) -> HttpResponse:
         "form": form,
         "preview": _file_preview(form) if form else None,
         "way": way,
+        "example": _EXAMPLES.get(way, ""),
         "title": title,
         "button": button,
         "crumbs": dataset_trail(dataset, (title, None)),

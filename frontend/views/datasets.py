@@ -22,13 +22,14 @@ from benchmarks.presentation.labels import metric_title, task_key
 from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.presentation.ranks import listed
 from benchmarks.queries import datasets as reads
+from benchmarks.queries.benchmarks import benchmarks_of
 from benchmarks.queries.history import histories, latest_runs
 from benchmarks.queries.leaderboard import read_guesses, standings, whole_runs
 from benchmarks.queries.live import live_state
 from benchmarks.queries.results import same_task_elsewhere
 from benchmarks.queries.runs import RunFilters, moved_by, run_list, runs_to_rescore
 from benchmarks.queries.tables.comparisons import MovedRow, moved_table
-from benchmarks.queries.tables.datasets import DATASETS, PROBLEMS, VERSIONS, version_rows
+from benchmarks.queries.tables.datasets import PROBLEMS, SCORED_DATASETS, VERSIONS, version_rows
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.queries.task_analysis.analysis import task_analysis_if_ready
 from benchmarks.services.access import may, may_launch
@@ -75,12 +76,13 @@ MOST_STATED = 10_000
 def dataset_list(request: HttpRequest) -> HttpResponse:
     written = reads.dataset_list().filter(kind=Dataset.Kind.YAML).order_by("name", "slug")
     page = Paginator(written, PAGE_SIZE).get_page(request.GET.get("page"))
+    rows = benchmarks_of(list(page))
+    table = SCORED_DATASETS.where(may_launch=may_launch(request.user))
     context = {
         "live_state": live_state(),
         "page": page,
-        "datasets": DATASETS.where(may_launch=may_launch(request.user)).of(
-            page, sortable=page.paginator.num_pages == 1
-        ),
+        "datasets": table.of(rows, sortable=page.paginator.num_pages == 1),
+        "has_marks": any(row.has_marks for row in rows),
         "files": [
             (file, PROBLEMS.of(file.problems[:PROBLEMS_SHOWN], title=f"Errors in {file.path}"))
             for file in reads.files_needing_attention()

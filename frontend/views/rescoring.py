@@ -14,7 +14,8 @@ from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Run
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import money_range, plural
-from benchmarks.queries.runs import runs_to_rescore
+from benchmarks.queries.runs import RunFilters, run_list, runs_to_rescore
+from benchmarks.queries.tables.runs import RUNS
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.presets import preset_metrics
 from benchmarks.services.runs.rescoring import plan_rescoring, plan_rescorings, start_rescoring, start_rescorings
@@ -105,4 +106,5 @@ def _rescore_page(
         choice = metric_choice(run.dataset_version, preset_metrics(run.dataset), form.metrics, form.judge)
     titles = [metric_title(name).removeprefix(PREFIX) for name in form.metrics]
     context |= {"form": form, "run": run, "metrics": choice, "scored_by": titles, "crumbs": crumbs}
+    context["today"] = RUNS.of(run_list(RunFilters()).filter(pk=run.pk), title=f"Scores of run {run.pk}")
     return render(request, "frontend/runs/rescore.html", context, status=status)

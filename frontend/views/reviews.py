@@ -19,8 +19,9 @@ from benchmarks.forms.reviews import ImportLabelsForm, ReviewForm
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Label, Result, ReviewItem, ReviewQueue
 from benchmarks.models.reviews import rubric_of_label
+from benchmarks.presentation.judges import ENOUGH
 from benchmarks.presentation.labels import LABEL_FLAG, SAMPLING, STRATUM, metric_title
-from benchmarks.presentation.numbers import plural
+from benchmarks.presentation.numbers import plural, points
 from benchmarks.queries import reviews as reads
 from benchmarks.queries.canvas_sets import canvas_of_task
 from benchmarks.queries.judge_agreement import review_alpha
@@ -32,6 +33,7 @@ from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.labels import reviewer_name
 from benchmarks.services.reviews import queues as services
 from benchmarks.services.reviews.files import CONTENT_TYPES, export_labels
+from benchmarks.statistics.intervals import mean_interval
 from frontend import params
 from frontend.preferences import preferences_beside
 from frontend.reviews import label_form, label_row, review_pair
@@ -80,8 +82,18 @@ def new(request: HttpRequest) -> HttpResponse:
         drawn = plural(queue.items.count(), "pair" if queue.is_of_pairs else "answer")
         messages.success(request, f"Review {queue.name} created with {drawn}.")
         return HttpResponseRedirect(_page_of(queue))
-    context = {"form": form, "crumbs": [("Review", reverse("frontend:reviews")), ("New review", None)]}
+    context = {
+        "form": form,
+        "precision": [(n, points(_widest(n))) for n in (ENOUGH, 100, 200)],
+        "enough": ENOUGH,
+        "crumbs": [("Review", reverse("frontend:reviews")), ("New review", None)],
+    }
     return render(request, "frontend/reviews/new.html", context, status=400 if form.errors else 200)
+
+
+def _widest(n: int) -> float:
+    """Half the width of the interval of ``n`` labels of which half agree, the widest one."""
+    return mean_interval([0.0, 1.0] * (n // 2)).half_width or 0.0
 
 
 @never_cache

@@ -75,7 +75,7 @@ def best_model(row: Benchmark) -> Cell:
     return [*models, *tie, Group(parts, "soft small", block=True)]
 
 
-def _run(row: Benchmark) -> Cell:
+def launch_link(row: Benchmark) -> Cell:
     query = {"dataset": row.dataset.slug}
     return Link("Run", "launch", query=query, look="button", name=f"Start run on {row.dataset.title}")
 
@@ -91,7 +91,7 @@ BENCHMARKS = Table[Benchmark](
         Column(
             "Last run", lambda row: Moment(at) if (at := row.dataset.last_run_at) else "Never", look="soft wide-only"
         ),
-        Column("Start", _run, "number", hidden_head=True, only="page", given="may_launch"),
+        Column("Start", launch_link, "number", hidden_head=True, only="page", given="may_launch"),
     ],
     sortable=True,
 )

@@ -14,6 +14,8 @@ from benchmarks.presentation.labels import metric_title, result_label
 from benchmarks.presentation.numbers import number
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.presentation.texts import cut
+from benchmarks.queries.benchmarks import Benchmark
+from benchmarks.queries.tables.benchmarks import best_model, best_score, drawn_models, launch_link
 from benchmarks.queries.tables.runs import dataset_link
 
 KIND = {"canvas": "Canvas set", "yaml": "YAML"}
@@ -42,31 +44,57 @@ def _latest(dataset: Any) -> Cell:
     return [Link(dataset.last_run_model, "run", (dataset.last_run_id,)), *imported]
 
 
-def _launch(dataset: Dataset) -> Cell:
-    if not dataset.current_version_id:
-        return ""
-    query = {"dataset": dataset.slug}
-    return Link("Run", "launch", query=query, look="button", name=f"Start run on {dataset.title}")
+def _version(dataset: Dataset) -> Cell:
+    return dataset.current_version.label if dataset.current_version else None
+
+
+def _runs(dataset: Any) -> Cell:
+    return Link(number(dataset.run_count or 0), "runs", query={"dataset": dataset.slug})
+
+
+def _last_run(dataset: Any) -> Cell:
+    if dataset.last_run_id is None:
+        return Words("Never", "soft")
+    return [run_state(dataset.last_run_status), Group([Moment(dataset.last_run_at)], "soft small", block=True)]
 
 
 DATASETS = Table[Any](
     "Datasets",
     [
-        Column("Dataset", lambda row: [dataset_link(row, "row-link anywhere"), *_marks(row)], "name", only="page"),
-        Column("Dataset", lambda row: [row.slug, row.title, *_marks(row)], "name", only="text"),
-        Column("Kind", lambda row: KIND[row.kind], only="text"),
-        Column("Version", lambda row: row.current_version and row.current_version.label, "number", "wide-only"),
+        Column("Dataset", lambda row: [row.slug, row.title, *_marks(row)], "name"),
+        Column("Kind", lambda row: KIND[row.kind]),
+        Column("Version", _version, "number"),
         Column("Tasks", _tasks, "number"),
-        Column("Runs", lambda row: Link(number(row.run_count or 0), "runs", query={"dataset": row.slug}), "number"),
-        Column("Latest run", _latest, look="anywhere"),
+        Column("Runs", _runs, "number"),
+        Column("Latest run", _latest),
         Column("Status", lambda row: run_state(row.last_run_status) if row.last_run_id else ""),
-        Column("Queued", lambda row: Moment(row.last_run_at) if row.last_run_id else "", look="soft nowrap wide-only"),
-        Column("File", lambda row: file.path if (file := _file(row)) else "", only="text"),
-        Column("Start", _launch, "number", hidden_head=True, only="page", given="may_launch"),
+        Column("Queued", lambda row: Moment(row.last_run_at) if row.last_run_id else ""),
+        Column("File", lambda row: file.path if (file := _file(row)) else ""),
     ],
-    look="leads",
 )
-"""Of rows of ``dataset_list``."""
+"""Of rows of ``dataset_list``, as text."""
+
+SCORED_DATASETS = Table[Benchmark](
+    "Datasets",
+    [
+        Column("Dataset", lambda row: [dataset_link(row.dataset), *_marks(row.dataset)], "name"),
+        Column("Version", lambda row: _version(row.dataset), "number", "wide-only"),
+        Column("Tasks", lambda row: _tasks(row.dataset), "number"),
+        Column("Runs", lambda row: _runs(row.dataset), "number"),
+        Column("Models, 0 to 1", drawn_models, look="nowrap"),
+        Column("Best score", best_score, "number"),
+        Column("Best model", best_model, look="anywhere"),
+        Column("Last run", lambda row: _last_run(row.dataset), look="wide-only"),
+        Column(
+            "Start",
+            lambda row: launch_link(row) if row.dataset.current_version_id else "",
+            "number",
+            hidden_head=True,
+            given="may_launch",
+        ),
+    ],
+)
+"""The page of datasets, with what models recently scored."""
 
 
 PROBLEMS = Table[Mapping[str, object]](
