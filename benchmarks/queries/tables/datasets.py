@@ -83,7 +83,7 @@ SCORED_DATASETS = Table[Benchmark](
         Column("Runs", lambda row: _runs(row.dataset), "number"),
         Column("Models, 0 to 1", drawn_models, look="nowrap"),
         Column("Best score", best_score, "number"),
-        Column("Best model", best_model, look="anywhere"),
+        Column("Best model", best_model, look="wide-only"),
         Column("Last run", lambda row: _last_run(row.dataset), look="wide-only"),
         Column(
             "Start",
