@@ -106,7 +106,7 @@ def _rescore_page(
         choice = metric_choice(run.dataset_version, preset_metrics(run.dataset), form.metrics, form.judge)
     titles = [metric_title(name).removeprefix(PREFIX) for name in form.metrics]
     context |= {"form": form, "run": run, "metrics": choice, "scored_by": titles, "crumbs": crumbs}
-    context["today"] = RUNS.where(datasets=False).of(
+    context["today"] = RUNS.where(datasets=False, asked=False, cost=False).of(
         run_list(RunFilters()).filter(pk=run.pk), title=f"Scores of run {run.pk}"
     )
     return render(request, "frontend/runs/rescore.html", context, status=status)
