@@ -64,7 +64,7 @@ def test_a_comparison_leads_to_an_estimate_a_run_and_its_page(endpoint: Endpoint
     assert "No significant position bias" in page
     assert f"Preference run {run.pk}" in text_of(client, "/preferences/")
     pairs = text_of(client, f"/preferences/{run.pk}/pairs/?a=0&b=1")
-    assert "loop/judge saw each pair of answers in both orders." in pairs
+    assert "loop/judge saw each pair of different answers in both orders." in pairs
     assert "1 to 25 of 30" in pairs
     assert HOSTILE not in pairs
     assert text_of(client, f"/runs/{run.pk}/")
