@@ -90,7 +90,8 @@ def test_runs_are_read_in_the_common_form(tmp_path: Path) -> None:
 def test_page_command_and_api_know_it(tmp_path: Path, admin_client: Client) -> None:
     page = admin_client.get("/settings/imports/").content.decode()
     assert '<option value="acme">Acme Eval</option>' in page
-    assert "Acme Eval reports (.json or .acme)" in page
+    assert "<dt>Acme Eval</dt>" in page
+    assert "reports (.json or .acme)" in page
     assert ",.acme" in page
     path = write_json(tmp_path / "report.json", REPORT)
     call_command("benchmark", "import", str(path), stdout=(out := io.StringIO()))
