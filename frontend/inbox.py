@@ -126,7 +126,7 @@ def _trouble(run: Run, stop: Blocked | None) -> tuple[str, str]:
     message = run.error_message.removeprefix(f"The model {run.model} failed. ")[:200]
     if run.status == RunStatus.PAUSED:
         at = f"is paused after {done} results"
-        return (f"{at}: the budget is too small", spent(run).said) if stop else (at, message or "Resume it to continue.")
+        return (f"{at}: the budget is too low", spent(run).said) if stop else (at, message or "Resume it to continue.")
     if run.status != RunStatus.FAILED:
         failed = f"has {plural(run.errors, 'error')} in {plural(run.total, 'result')}"
         return failed, message or "Errors have no score."

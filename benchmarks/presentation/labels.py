@@ -113,7 +113,7 @@ EVENT = {
     "run.completed_with_errors": "The run ended with errors",
     "run.failed": "An error stopped the run",
     "run.cancelled": "Somebody canceled the run",
-    "run.paused": "The budget of the run does not cover the next request",
+    "run.paused": "The budget does not cover the next request",
     "score.dropped": "A scheduled run scores significantly lower than an earlier one",
 }
 """When a webhook receives each event."""

@@ -402,7 +402,7 @@ def test_members_without_a_role_read_what_they_may_do(production: None) -> None:
 
 def test_the_events_of_webhooks_are_all_explained(client: Client) -> None:
     assert list(EVENT) == WebhookDelivery.Event.values
-    assert "run.paused: The budget of the run does not cover the next request" in page(client, "/settings/webhooks/new/")
+    assert "run.paused: The budget does not cover the next request" in page(client, "/settings/webhooks/new/")
 
 
 def test_a_delivery_is_sent_again(production: None, receiver: Receiver) -> None:
