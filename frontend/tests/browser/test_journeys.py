@@ -222,7 +222,7 @@ def test_a_dataset_is_uploaded_fixed_edited_compared_and_downloaded(tab: Tab, si
     page.get_by_text("Rivers now has version 2.").wait_for()
 
     page = tab.open("/datasets/rivers/versions/")
-    page.get_by_role("button", name="Show changes").click()
+    page.get_by_label("What changed").get_by_role("link", name="Changes").click()
     page.locator("ins", has_text="river").wait_for()
     page = tab.open("/datasets/rivers/versions/")
     with page.expect_download() as download:
