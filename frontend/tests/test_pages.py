@@ -753,7 +753,7 @@ def test_runs_without_a_common_metric_are_offered_by_benchmark(client: Client) -
     html = page(client, f"/compare/?runs={ids[0]},{ids[1]},{other},99999")
     assert f'href="/compare/?runs={ids[0]}%2C{ids[1]}"' in html
     assert f"Run {other} of loop/model is the only chosen one here." in html
-    assert "No other run was asked the same." in html
+    assert "No other run was asked in the same way." in html
     assert "Run 99999 does not exist." in html
     partner = make_scored_run(elsewhere, [1.0] * 4, model="a/z", metrics=["length"]).pk
     html = page(client, f"/compare/?runs={ids[0]},{ids[1]},{other}")

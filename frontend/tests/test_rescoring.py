@@ -23,7 +23,7 @@ def test_a_rescoring_is_estimated_started_and_listed_beside_the_run(client: Clie
     assert "Score the 3 stored answers of loop/model again." in form
     assert 'type="hidden" name="metrics" value="exact_match"' in form
     assert 'type="checkbox" name="metrics"' not in form
-    assert "Scores today" in form
+    assert "Present scores" in form
     assert "scored again, not asked again" in form
     opened = client.post(f"{shown}rescore/", {"metrics": "exact_match", "given": "exact_match", "do": "metrics"})
     boxes = " ".join(opened.content.decode().split())

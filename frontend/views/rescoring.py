@@ -14,7 +14,7 @@ from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Run
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import money_range, plural
-from benchmarks.queries.runs import RunFilters, run_list, runs_to_rescore
+from benchmarks.queries.runs import runs_to_rescore
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.presets import preset_metrics
@@ -106,7 +106,5 @@ def _rescore_page(
         choice = metric_choice(run.dataset_version, preset_metrics(run.dataset), form.metrics, form.judge)
     titles = [metric_title(name).removeprefix(PREFIX) for name in form.metrics]
     context |= {"form": form, "run": run, "metrics": choice, "scored_by": titles, "crumbs": crumbs}
-    context["today"] = RUNS.where(datasets=False, asked=False, cost=False).of(
-        run_list(RunFilters()).filter(pk=run.pk), title=f"Scores of run {run.pk}"
-    )
+    context["present"] = RUNS.where(datasets=False, asked=False, cost=False).of([run], title=f"Scores of run {run.pk}")
     return render(request, "frontend/runs/rescore.html", context, status=status)
