@@ -9,20 +9,24 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from frontend.documents import DOCUMENTS
+from frontend.documents import BESIDE as SHOWN_BESIDE
+from frontend.documents import DOCUMENTS, PATHS
 
 ROOT = Path(__file__).resolve().parents[1]
 BESIDE = {
-    "datasets/README.md": "Format of datasets",
     "benchmarks/metrics/README.md": "Metrics",
     "tasks_app/tasks/README.md": "Add a task class",
 }
-"""Document outside ``docs`` → its title."""
+"""Document outside ``docs`` that the dashboard does not show → its title."""
+OUTSIDE = (*SHOWN_BESIDE.values(), *BESIDE)
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
 
 def on_config(config: Any) -> Any:
-    groups = {group: {f"{name}.md": title for name, title in pages.items()} for group, pages in DOCUMENTS.items()}
+    groups = {
+        group: {PATHS[name].removeprefix("docs/"): page.title for name, page in pages.items()}
+        for group, pages in DOCUMENTS.items()
+    }
     groups["Extend"] |= BESIDE
     nav = [{group: [{title: path} for path, title in pages.items()]} for group, pages in groups.items()]
     config["nav"] = [{"Documents": "README.md"}, *nav]
@@ -30,7 +34,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    for path in BESIDE:
+    for path in OUTSIDE:
         files.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
     return files
 
@@ -38,7 +42,7 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Links as paths of the site; a link to a file that is not in it is only its text."""
     uri = page.file.src_uri
-    here = posixpath.dirname(uri if uri in BESIDE else f"docs/{uri}")
+    here = posixpath.dirname(uri if uri in OUTSIDE else f"docs/{uri}")
 
     def linked(match: re.Match[str]) -> str:
         text, path, anchor = match[1], match[2], match[3] or ""

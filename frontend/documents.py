@@ -1,78 +1,127 @@
-"""The documents of the project as pages: Markdown files of ``docs``, with links to each other."""
+"""The documents of the project as pages: Markdown files, with links to each other, and a search through them."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
 
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+
+class Document(NamedTuple):
+    """``about`` says in a few words what one gets of it."""
+
+    title: str
+    about: str
+
+
+START = "Start"
 DOCUMENTS = {
-    "Start": {
-        "tutorial": "Tutorial",
-        "how-to/own-dataset": "Add a dataset",
-        "how-to/experiments": "Compare models and prompts",
-        "how-to/import": "Import runs and datasets",
-        "how-to/public-benchmarks": "Import public benchmarks",
-        "how-to/labels": "Put people in the loop",
-        "how-to/systems": "Test your own system",
-        "how-to/ci": "Run benchmarks in CI",
-        "how-to/schedules": "Run a benchmark every night",
-        "how-to/webhooks": "Notify other systems",
+    START: {
+        "tutorial": Document("Tutorial", "From the first run to a comparison in ten minutes"),
+        "how-to/own-dataset": Document("Add a dataset", "Write tasks in YAML, check them and run them"),
+        "how-to/experiments": Document("Compare models and prompts", "Find out which is better, and how sure that is"),
+        "how-to/systems": Document("Test your own system", "Benchmark an agent or pipeline over HTTP or a command"),
+        "how-to/import": Document("Import runs and datasets", "From Inspect, promptfoo, JSON Lines, CSV and others"),
+        "how-to/ci": Document("Run benchmarks in CI", "Fail a build when a score drops"),
+    },
+    "More tasks": {
+        "how-to/public-benchmarks": Document("Import public benchmarks", "MMLU, GSM8K, HumanEval and others"),
+        "how-to/labels": Document("Put people in the loop", "Label answers, and check judges by the labels"),
+        "how-to/schedules": Document("Run a benchmark every night", "And be told when a score drops"),
+        "how-to/webhooks": Document("Notify other systems", "Signed messages when a run ends"),
     },
     "Reference": {
-        "statistics": "Statistics",
-        "validation": "Validation",
-        "api": "API",
-        "cli": "Command line",
-        "configuration": "Configuration",
+        "datasets": Document("Datasets and metrics", "Every key of a dataset and a task, every metric"),
+        "statistics": Document("Statistics", "How each number is computed"),
+        "validation": Document("Validation", "How each number was checked"),
+        "api": Document("API", "Everything the pages do, over HTTP"),
+        "cli": Document("Command line", "All commands and their options"),
+        "configuration": Document("Configuration", "Files, environment variables, providers"),
     },
     "Operate": {
-        "deployment": "Deployment",
-        "reliability": "Reliability",
-        "security": "Security",
-        "performance": "Performance",
+        "deployment": Document("Deployment", "Docker Compose, Kubernetes, backups, upgrades"),
+        "reliability": Document("Reliability", "What happens when a part fails"),
+        "security": Document("Security", "Access, secrets, the sandbox"),
+        "performance": Document("Performance", "Measured limits and how to tune"),
     },
     "Extend": {
-        "tour": "Tour of the code",
-        "architecture": "Architecture",
-        "how-to/own-metric": "Add a metric",
-        "how-to/own-task-field": "Add a key of a task",
-        "how-to/own-parameter": "Add a run parameter",
-        "how-to/own-page": "Add a page with a table",
-        "how-to/own-provider": "Add a provider",
-        "how-to/own-importer": "Add an importer",
-        "dependencies": "Dependencies",
-        "releasing": "Release checklist",
+        "tour": Document("Tour of the code", "The way through in ten files"),
+        "architecture": Document("Architecture", "Parts, flows and rules of the code"),
+        "how-to/own-metric": Document("Add a metric", "Score answers in another way"),
+        "how-to/own-task-field": Document("Add a key of a task", "Store more with each task"),
+        "how-to/own-parameter": Document("Add a run parameter", "Change how a run asks"),
+        "how-to/own-page": Document("Add a page with a table", "From a query to a sorted table"),
+        "how-to/own-provider": Document("Add a provider", "Reach models another way"),
+        "how-to/own-importer": Document("Add an importer", "Read the results of another tool"),
+        "dependencies": Document("Dependencies", "Each package and why it is needed"),
+        "releasing": Document("Release checklist", "Steps of a release"),
     },
 }
-"""Group → name of a file without its ending → title."""
-TITLES = {name: title for group in DOCUMENTS.values() for name, title in group.items()}
-FEWEST_SECTIONS = 4
-"""A document with fewer has no links to them."""
+"""Group → name of a document in its address."""
+TITLES = {name: document.title for group in DOCUMENTS.values() for name, document in group.items()}
+BESIDE = {"datasets": "datasets/README.md"}
+"""Files of documents outside ``docs``, by name."""
+PATHS = {name: BESIDE.get(name, f"docs/{name}.md") for name in TITLES}
+"""Name → file, from the folder of the project."""
+MOST_FOUND = 30
+_AROUND = 90
+"""Characters of a passage that are shown before and after what was searched."""
+_MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|^```\w*$|^#+ |^\|[-|: ]+$|[*`|]", re.MULTILINE)
+"""Of Markdown; of a link its text is kept."""
+_CODE = frozenset({"console", "text", ""})
+"""Kinds of code that are not offered for copying: with what was printed."""
+
+
+class Found(NamedTuple):
+    """A section of a document: where it is, and its words around what was searched."""
+
+    title: str
+    section: str
+    url: str
+    before: str
+    match: str
+    after: str
+
+
+class Page(NamedTuple):
+    """A document as HTML, with the anchors and heads of its sections."""
+
+    head: SafeString
+    sections: Sequence[tuple[str, str]]
+    text: SafeString
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """``head`` is empty for what stands above the first head."""
+
+    name: str
+    head: str
+    text: str
+
+    @property
+    def url(self) -> str:
+        return reverse("frontend:document", args=(self.name,)) + (f"#{_anchor(self.head)}" if self.head else "")
 
 
 @cache
-def document_html(folder: Path, name: str) -> str:
-    """A document of ``TITLES`` as HTML. Raises ``OSError`` if this installation does not have it."""
-    from markdown_it import MarkdownIt
-
-    # No HTML in Markdown: what looks like it is written out.
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    parser.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>')
-    parser.add_render_rule("table_close", lambda *_: "</table></div>")
-    text = re.sub(r"^<!-- .* -->\n", "", (folder / f"{name}.md").read_text("utf-8"), flags=re.MULTILINE)
-    tokens = parser.parse(text)
+def document_page(folder: Path, name: str) -> Page:
+    """A document of ``TITLES``, from the folder of the project. Raises ``OSError`` if this installation does not have
+    it."""
+    parser, tokens = _parsed(folder, name)
     for place, token in enumerate(tokens):
         if token.type == "heading_open":
             token.attrSet("id", _anchor(tokens[place + 1].content))
@@ -81,21 +130,96 @@ def document_html(folder: Path, name: str) -> str:
         if token.type in ("th_open", "th_close") and not tokens[place + (1 if token.nesting > 0 else -1)].content:
             token.tag = "td"  # a head without text is none
         token.children = [_linked(child, name) for child in token.children or () if child.type != "image"]
-    html = str(parser.renderer.render(tokens, parser.options, {}))
-    return html.replace("</h1>", f"</h1>{_contents(tokens)}", 1)
-
-
-def _contents(tokens: Sequence[Token]) -> SafeString:
-    """Links to the sections of a long document."""
-    heads = [
-        inside.content.replace("`", "")
-        for head, inside in pairwise(tokens)
-        if head.type == "heading_open" and head.tag == "h2"
+    _label_cells(tokens)
+    head, end, text = str(parser.renderer.render(tokens, parser.options, {})).partition("</h1>")
+    sections = [
+        (_anchor(inside.content), inside.content.replace("`", ""))
+        for opened, inside in pairwise(tokens)
+        if opened.type == "heading_open" and opened.tag == "h2"
     ]
-    if len(heads) < FEWEST_SECTIONS:
-        return SafeString("")
-    links = format_html_join(" ", '<a href="#{}">{}</a>', [(_anchor(head), head) for head in heads])
-    return format_html('<nav class="views" aria-label="Sections">{}</nav>', links)
+    return Page(mark_safe(head + end), sections, mark_safe(text))
+
+
+def found_in_documents(folder: Path, words: str) -> list[Found]:
+    """Sections that have all the words, those with the words in their head or title first."""
+    wanted = words.lower().split()
+    hits = []
+    for section in _sections(folder):
+        named = f"{TITLES[section.name]} {section.head}".lower()
+        if wanted and all(word in named or word in section.text.lower() for word in wanted):
+            hits.append((sum(word not in named for word in wanted), section))
+    hits.sort(key=lambda hit: hit[0])
+    return [_found(section, wanted) for _, section in hits[:MOST_FOUND]]
+
+
+def _found(section: _Section, wanted: Sequence[str]) -> Found:
+    text, lower = section.text, section.text.lower()
+    at, word = min(((lower.find(word), word) for word in wanted if word in lower), default=(0, ""))
+    start, end = max(0, at - _AROUND), at + len(word) + _AROUND
+    before = ("… " if start else "") + text[start:at]
+    after = text[at + len(word) : end] + (" …" if end < len(text) else "")
+    return Found(TITLES[section.name], section.head, section.url, before, text[at : at + len(word)], after)
+
+
+@cache
+def _sections(folder: Path) -> list[_Section]:
+    """The sections of all documents that this installation has."""
+    return [section for name in TITLES if (folder / PATHS[name]).is_file() for section in _sections_of(folder, name)]
+
+
+def _sections_of(folder: Path, name: str) -> Iterator[_Section]:
+    """Read without a parser, which would take seconds for all documents."""
+    for place, part in enumerate(re.split("^## ", _source(folder, name), flags=re.MULTILINE)):
+        head, _, text = part.partition("\n")
+        yield _Section(name, head.replace("`", "") if place else "", " ".join(_MARKUP.sub(r"\1", text).split()))
+
+
+def _source(folder: Path, name: str) -> str:
+    return re.sub(r"^<!-- .* -->\n", "", (folder / PATHS[name]).read_text("utf-8"), flags=re.MULTILINE)
+
+
+def _parsed(folder: Path, name: str) -> tuple[MarkdownIt, list[Token]]:
+    from markdown_it import MarkdownIt
+
+    # No HTML in Markdown: what looks like it is written out.
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table class="cards">')
+    parser.add_render_rule("table_close", lambda *_: "</table></div>")
+    for kind in ("fence", "code_block"):
+        parser.add_render_rule(kind, lambda _, tokens, place, *__: _code(tokens[place], place))
+    return parser, parser.parse(_source(folder, name))
+
+
+def _code(token: Token, place: int) -> SafeString:
+    """Lines stay lines, because indentation means something; a long one scrolls."""
+    button = SafeString("")
+    if token.info.strip() not in _CODE:
+        button = format_html('<button type="button" data-copy="code-{}">Copy</button>', place)
+    return format_html(
+        '<div class="code-block">{}<pre id="code-{}" tabindex="0"><code>{}</code></pre></div>',
+        button,
+        place,
+        token.content,
+    )
+
+
+def _label_cells(tokens: Sequence[Token]) -> None:
+    """Make the first cell of a row its head, and name the column at the others: on phones, rows are cards."""
+    heads, column = list[str](), 0
+    for token, inside in pairwise(tokens):
+        if token.type == "thead_open":
+            heads = []
+        elif token.type == "th_open":
+            heads.append(inside.content.replace("`", ""))
+        elif token.type == "tr_open":
+            column = 0
+        elif token.type in ("td_open", "td_close") and not column:
+            token.tag = "th"
+            if token.nesting > 0:
+                token.attrSet("scope", "row")
+        elif token.type == "td_open" and heads[column]:
+            token.attrSet("data-label", heads[column])
+        column += token.type == "td_close"
 
 
 def _anchor(heading: str) -> str:
@@ -109,8 +233,9 @@ def _linked(token: Token, name: str) -> Token:
     if token.type != "link_open" or "://" in target or target.startswith("#"):
         return token
     path, _, fragment = target.partition("#")
-    other = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)).removesuffix(".md")
-    if other in TITLES:
+    file = posixpath.normpath(posixpath.join(posixpath.dirname(PATHS[name]), path))
+    other = next((each for each, known in PATHS.items() if known == file), None)
+    if other is not None:
         token.attrSet("href", reverse("frontend:document", args=(other,)) + (f"#{fragment}" if fragment else ""))
     else:
         del token.attrs["href"]

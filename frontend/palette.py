@@ -165,7 +165,7 @@ def _pages(request: HttpRequest) -> Iterator[_Entry]:
 
 def _help() -> Iterator[_Entry]:
     for key, entry in GLOSSARY.items():
-        yield _Entry("Help", entry.title, f"{reverse('frontend:help')}#{key}", "Words of the statistics")
-    for group, titles in DOCUMENTS.items():
-        for name, title in titles.items():
-            yield _Entry("Help", title, reverse("frontend:document", args=(name,)), group)
+        yield _Entry("Help", entry.title, f"{reverse('frontend:help')}#{key}", "Glossary")
+    for documents in DOCUMENTS.values():
+        for name, document in documents.items():
+            yield _Entry("Help", document.title, reverse("frontend:document", args=(name,)), document.about)

@@ -18,7 +18,7 @@ from django.core.management import get_commands
 from benchmarks.extras import how_to_install
 from codeforge.command import LONG, SHORT
 from codeforge.tests.test_launching import ROOT, Launched, free_port, terminal
-from frontend.documents import TITLES
+from frontend.documents import PATHS
 
 pytestmark = pytest.mark.slow
 INSTALL = "pip install --no-deps --require-hashes -r requirements-{}.txt"
@@ -72,7 +72,7 @@ def test_the_package_has_what_runs_and_no_tests(package: Path) -> None:
     assert not [name for name in names if "/tests/" in name]
     shipped = {Path(name).name for name in names if name.startswith("codeforge/shipped/datasets/")}
     assert shipped == {path.name for path in (ROOT / "datasets").iterdir() if path.is_file()}
-    assert {f"codeforge/shipped/docs/{name}.md" for name in TITLES} <= set(names)
+    assert {f"codeforge/shipped/{path}" for path in PATHS.values()} <= set(names)
     for name in ("frontend/static/frontend/css/app.css", "frontend/templates/frontend/base.html"):
         assert name in names, name
     metadata = next(name for name in names if name.endswith("METADATA"))

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from benchmarks.models import Experiment, ReviewQueue, Run, Task
 from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.queries.search import MOST
-from frontend.documents import TITLES
+from frontend.documents import BESIDE, TITLES
 from frontend.tests.test_pages import page
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run
@@ -168,25 +168,57 @@ def test_the_search_ends_at_a_number_of_each_kind_and_is_a_page_of_its_own(clien
 def test_every_document_is_a_page_whose_links_lead_somewhere(client: Client) -> None:
     folder = settings.SHIPPED_DIR / "docs"
     files = {str(path.relative_to(folder).with_suffix("")) for path in folder.rglob("*.md")}
-    assert set(TITLES) == files - {"README"}
+    assert set(TITLES) - set(BESIDE) == files - {"README"}
     index = page(client, "/help/")
     shown = {name: page(client, f"/help/{name}/") for name in TITLES}
     for name, html in shown.items():
         assert f'href="/help/{name}/"' in index, name
-        article = html.partition('<article class="document">')[2].partition("</article>")[0]
+        article = html.partition('<div class="document-page">')[2].partition("</article>")[0]
         assert article.count("<h1") == 1, name
         for other, anchor in re.findall(r'href="/help/([^"#]+)/(?:#([^"]+))?"', article):
             assert not anchor or f'id="{anchor}"' in shown[other], (name, other, anchor)
         assert not re.search(r'href="(?!/help/|https?://|#)', article), name
         for anchor in re.findall(r'href="#([^"]+)"', article):
             assert f'id="{anchor}"' in article, (name, anchor)
-    assert '</h1><nav class="views" aria-label="Sections">' in shown["statistics"]
+    assert '<li><a href="#task-analysis">Task analysis</a></li>' in shown["statistics"]
+    assert re.search(r'<a href="/help/statistics/" aria-current="page">', shown["statistics"])
+    assert '<th scope="row"><code>name</code></th>\n<td data-label="value">' in shown["datasets"]
     assert 'rel="next" href="/help/how-to/own-dataset/"' in shown["tutorial"]
     assert 'rel="prev"' not in shown["tutorial"]
     assert 'rel="prev" href="/help/tutorial/"' in shown["how-to/own-dataset"]
     assert 'rel="next"' not in shown["releasing"]
     for missing in ("none", "../README", "README", "tests/conftest"):
         assert client.get(f"/help/{missing}/").status_code == 404, missing
+
+
+@pytest.mark.django_db
+def test_the_help_is_searched_for_sections_and_words(client: Client) -> None:
+    html = page(client, "/help/?q=Rubric+judge")
+    assert (
+        '<a href="/help/how-to/own-dataset/#rubrics">Add a dataset <span aria-hidden="true">›</span> Rubrics</a>'
+        in html
+    )
+    assert "<mark>rubric</mark>" in html
+    assert "All documents" not in html
+    html = page(client, "/help/?q=Holm+pairs")
+    assert re.findall(r'<dt id="(\w+)">', html) == ["holm", "standings"]
+    html = page(client, "/help/?q=<b>nowhere</b>")
+    assert "Nothing in the help has &lt;b&gt;nowhere&lt;/b&gt;." in html
+    assert 'href="/search/?q=%3Cb%3Enowhere' in html
+
+
+@pytest.mark.django_db
+def test_code_of_a_document_keeps_its_lines_and_can_be_copied_unless_it_shows_output(client: Client) -> None:
+    html = page(client, "/help/how-to/own-dataset/")
+    blocks = re.findall(r'<div class="code-block">(<button.*?</button>)?<pre id="([\w-]+)"[^>]*><code>(.)', html)
+    assert {(bool(button), first) for button, _, first in blocks} == {
+        (True, "#"),
+        (True, "n"),
+        (True, "w"),
+        (True, "m"),
+        (False, "$"),
+    }
+    assert all(not button or f'data-copy="{name}"' in button for button, name, _ in blocks)
 
 
 @pytest.mark.django_db

@@ -8,12 +8,11 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_safe
 
 from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.queries.search import MOST
-from frontend.documents import DOCUMENTS, TITLES, document_html
+from frontend.documents import DOCUMENTS, START, TITLES, document_page, found_in_documents
 from frontend.keys import KEYS
 from frontend.palette import rows
 from frontend.params import text
@@ -42,8 +41,21 @@ def search_page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def help_page(request: HttpRequest) -> HttpResponse:
-    words = sorted(GLOSSARY.items(), key=lambda word: word[1].title.lower())
-    return render(request, "frontend/help.html", {"glossary": words, "documents": DOCUMENTS, "keys": KEYS})
+    """The documents, keys and words; with ``?q=`` the sections and words in which all of it is."""
+    words = text(request.GET, "q").strip()
+    entries = sorted(GLOSSARY.items(), key=lambda word: word[1].title.lower())
+    if words:
+        wanted = words.lower().split()
+        entries = [(key, entry) for key, entry in entries if all(word in " ".join(entry).lower() for word in wanted)]
+    context = {
+        "words": words,
+        "found": found_in_documents(settings.SHIPPED_DIR, words) if words else [],
+        "glossary": entries,
+        "first": DOCUMENTS[START],
+        "groups": {group: documents for group, documents in DOCUMENTS.items() if group != START},
+        "keys": KEYS,
+    }
+    return render(request, "frontend/help.html", context)
 
 
 @require_safe
@@ -52,14 +64,18 @@ def document(request: HttpRequest, name: str) -> HttpResponse:
     if name not in TITLES:
         raise Http404(f"The document {name} does not exist.")
     try:
-        html = document_html(settings.SHIPPED_DIR / "docs", name)
+        shown = document_page(settings.SHIPPED_DIR, name)
     except OSError as missing:
         raise Http404(f"This installation does not contain the document {name}.") from missing
     names = list(TITLES)
     place = names.index(name)
+    group = next(group for group, documents in DOCUMENTS.items() if name in documents)
     context = {
+        "name": name,
         "title": TITLES[name],
-        "text": mark_safe(html),
+        "page": shown,
+        "group": group,
+        "beside": DOCUMENTS[group],
         "before": [(each, TITLES[each]) for each in names[max(0, place - 1) : place]],
         "after": [(each, TITLES[each]) for each in names[place + 1 : place + 2]],
         "crumbs": [("Help", reverse("frontend:help")), (TITLES[name], None)],
