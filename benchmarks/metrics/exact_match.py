@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, from_difference, scored, shortened, unparsable
 from benchmarks.metrics.contains import contains_words
@@ -92,18 +92,21 @@ class ExactMatch(DeterministicMetric):
         body = extraction.text if announced else deciding_body(item.actual_output)
         body = body if len(body) <= comparable else f"{body[: MAX_SPACING // 2]}\n{body[-MAX_SPACING // 2 :]}"
         body = body if announced else QUESTION.sub(" ", body)
-        contradictory = not announced and marked_answers(whole.text)
-        off_line = _ASKS_FOR_LINE.search(item.input) and (not announced or len(sentences(body)) > 1)
-        if not (contradictory or off_line) and (
-            any(equal(*layers(part), part.strip("*_ ")) for part in _parts_alone(body, item.input, references))
-            or any(_says(sentence, references, item.input, match_case) for sentence in _deciding_sentences(body))
+        possible = _may_contain(body, expected)
+        if possible and not (
+            (not announced and marked_answers(whole.text))
+            or (_ASKS_FOR_LINE.search(item.input) and (not announced or len(sentences(body)) > 1))
         ):
-            return scored(True, "The answer gives the expected text.", extraction)
+            parts = _parts_alone(body, item.input, references)
+            if any(equal(*layers(part), part.strip("*_ ")) for part in parts) or any(
+                _says(sentence, references, item.input, match_case) for sentence in _deciding_sentences(body)
+            ):
+                return scored(True, "The answer gives the expected text.", extraction)
         answer = same_spacing(extraction.text[:comparable])
         if not answer:
             return scored(False, "The answer is empty.", extraction)
         only_case = " Only the case differs." if answer.casefold() in {text.casefold() for text in expected} else ""
-        if only_case or not any(_mentions(body, wanted) for wanted in references):
+        if only_case or not (possible and any(_mentions(body, wanted) for wanted in references)):
             wanted, found = from_difference(same_spacing(references[0]), answer)
             reason = f"Expected “{wanted}”, found “{found}”.{only_case}"
             return scored(False, reason, extraction, failure="Only the case differs" if only_case else "Different text")
@@ -114,7 +117,20 @@ class ExactMatch(DeterministicMetric):
 
 def _comparable(text: str, match_case: bool) -> str:
     text = unspaced(text)
-    return text if match_case else _DECORATION.sub("", text).casefold()
+    return text if match_case else (text if text.isascii() and text.isalnum() else _DECORATION.sub("", text)).casefold()
+
+
+def _may_contain(body: str, expected: Iterable[str]) -> bool:
+    """Whether any part of the body can be an expected text. This settles most wrong answers without reading them: of
+    plain text, comparisons change nothing but white space, letter case and what is around it."""
+    if not body.isascii() or "\\" in body:
+        return True
+    squeezed = _squeezed(body)
+    return any(_squeezed(text) in squeezed for text in expected)
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.casefold().split())
 
 
 def _mentions(text: str, wanted: str) -> bool:

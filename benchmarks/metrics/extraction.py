@@ -120,6 +120,8 @@ def reference_texts(reference: str) -> list[str]:
     The first is the one to show: the text without "Answer:".
     """
     body = without_invisible(reference).strip()
+    if body.isascii() and body.isalnum():
+        return [body]  # most references: nothing is around them
     plain = _without_mark(body)
     quoted = plain[1:-1] if plain[:1] + plain[-1:] in ("“”", "„“", "«»") else plain
     return list(dict.fromkeys([plain, body, quoted, without_stop(plain), without_stop(body), without_stop(quoted)]))
@@ -185,7 +187,8 @@ def same_spacing(text: str) -> str:
 
 def unspaced(text: str) -> str:
     """``same_spacing`` without spaces beside punctuation: "(-2, 1)" and "(-2,1)" are equal."""
-    return _BESIDE_PUNCTUATION.sub(r"\1", same_spacing(text))
+    text = same_spacing(text)
+    return text if text.isalnum() else _BESIDE_PUNCTUATION.sub(r"\1", text)
 
 
 def fenced_blocks(body: str) -> list[FencedBlock]:

@@ -14,7 +14,7 @@ from django.db import connection
 from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.models import Result, Run, RunStatus, Score
 from benchmarks.services.imports import import_runs
-from tests.support.factories import make_dataset
+from tests.support.factories import make_dataset, make_task
 from tests.support.page_factories import make_scored_run
 
 pytestmark = pytest.mark.django_db
@@ -117,3 +117,15 @@ def test_stored_runs_are_told_their_kind_as_new_ones_are() -> None:
     Run.objects.update(kind="asked")
     migrate("0009_run_kind", "tell_kinds")
     assert {kind: Run.objects.get(pk=run.pk).kind for kind, run in runs.items()} == {kind: kind for kind in made_by}
+
+
+def test_stored_limits_that_leave_no_task_out_are_cleared() -> None:
+    dataset = make_dataset([make_task(number, split="test" if number > 2 else "dev") for number in range(1, 6)])
+    limits = [("", "", 4), ("", "", 5), ("", "", 40), ("test", "", 2), ("test", "", 3), ("dev", "", 3), ("", "1", 1)]
+    runs = [
+        make_scored_run(dataset, [], split=split, only_task=only_task, limit=limit)
+        for split, only_task, limit in limits
+    ]
+    migrate("0026_limits_that_leave_out", "clear_limits")
+    stored = Run.objects.in_bulk()
+    assert [stored[run.pk].limit for run in runs] == [4, None, None, 2, None, None, 1]

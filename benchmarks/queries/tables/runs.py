@@ -112,9 +112,8 @@ def _asked(run: Run) -> str:
 
 
 def extent(run: Run) -> list[str]:
-    """Which part of the tasks a run asks; a limit that leaves none out is not worth a word."""
-    limited = run.limit and run.limit < run.dataset_version.task_count
-    return [*([f"first {number(run.limit)}"] if limited else []), *([run.split] if run.split else [])]
+    """Which part of the tasks a run asks."""
+    return [*([f"first {number(run.limit)}"] if run.limit else []), *([run.split] if run.split else [])]
 
 
 def _bar(run: Run) -> Cell:

@@ -147,6 +147,13 @@ def check_split(values: Mapping[str, Any], version: DatasetVersion, errors: Erro
         errors["split"].append(f"{values['dataset'].slug} has no split {split}. {advice}")
 
 
+def check_limit(values: dict[str, Any], version: DatasetVersion) -> None:
+    """A limit that leaves no task out is none: wherever runs are compared, its run is one on all tasks."""
+    tasks = tasks_to_draw_from(version, values["tasks"], values["split"], include_doubtful=True)
+    if values["limit"] and values["limit"] >= tasks.count():
+        values["limit"] = None
+
+
 def check_only_task(values: dict[str, Any], version: DatasetVersion, errors: Errors) -> None:
     """One task by its id. With a limit of 1, the run is a part of the dataset wherever runs are compared."""
     if not values["only_task"]:

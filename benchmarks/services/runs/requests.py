@@ -153,6 +153,7 @@ class RunRequest(StrictRequest):
         if values["model"] == SOLVER and dataset.kind != Dataset.Kind.CANVAS:
             errors["model"].append(f"{SOLVER} answers only canvas questions. Choose a canvas set or another model.")
         checks.check_split(values, version, errors)
+        checks.check_limit(values, version)
         checks.check_only_task(values, version, errors)
         if not values["metrics"]:
             fitting = checks.listed(preset_metrics(dataset) or REGISTERED_METRICS)
