@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein as Distance
 from rouge_score.rouge_scorer import RougeScorer
 
@@ -303,3 +306,20 @@ def test_what_is_copied_from_a_task_does_not_take_the_place_of_the_line_that_it_
         item(reply, expected="22 crowns"), input="How much is a projector? End with a line `Answer: <fee>`."
     )
     assert ExactMatch().score(about).value == value
+
+
+@given(
+    expected=st.sampled_from(["35", "Paris", "(-2, 1)", "yahoo!", "U.S.", "New York", "$4$", "\\frac{1}{2}", "É", ""]),
+    parts=st.lists(
+        st.sampled_from(
+            ["{0}", "**{0}**", "It is {0}.", "Answer: {0}", "City: {0}", "no, {0}", "Rome", "34", "\n", "!"]
+        ),
+        max_size=4,
+    ),
+    written=st.sampled_from([str, str.upper, str.lower, "\n".join]),
+)
+def test_an_answer_that_is_settled_early_scores_as_one_that_is_read(expected, parts, written):
+    answer = " ".join(part.format(written(expected)) for part in parts)
+    settled = ExactMatch().score(item(answer, expected))
+    with patch("benchmarks.metrics.exact_match._may_contain", return_value=True):
+        assert ExactMatch().score(item(answer, expected)) == settled
