@@ -89,12 +89,13 @@ def _drop(drop: ScoreDrop, *others: ScoreDrop) -> Notice:
 
 def _hung(run: Run) -> Notice:
     page, pause = reverse("frontend:run", args=(run.pk,)), allowed_actions(run, ("pause",)).get("pause")
+    words = silent(run)
     return Notice(
-        state="completed_with_errors",
+        state="silent",
         kind="Run",
-        title=f"{run.model} on {run.dataset.title} has stalled after {n_of(run.done, run.total)} results",
+        title=f"{run.model} on {run.dataset.title}: {words[:1].lower()}{words[1:]}",
         url=page,
-        detail=f"Run {run.pk}. {silent(run)}. Check the endpoint.",
+        detail=f"Run {run.pk} has {n_of(run.done, run.total)} results. Check the endpoint.",
         at=run.progressed_at or run.started_at,
         link=("Check provider", provider_page(run.model.partition("/")[0])),
         post=(pause, reverse("frontend:run-action", args=(run.pk, "pause"))) if pause else None,

@@ -76,13 +76,14 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """An experiment or a run by itself, with what was found."""
+    """An experiment or a run by itself, with what was found; ``silent`` says for how long a run has got no answer."""
 
     item: Experiment | Run
     is_run: bool
     finding: str
     status: str
     errors: int
+    silent: str = ""
 
 
 def live_runs(runs: Sequence[Run]) -> Live:
@@ -212,4 +213,4 @@ def _run(row: RunRow) -> Latest:
     if not row.provisional and row.headline.mean is not None:
         finding = f" scores {run_finding(run)}, n = {row.headline.n_of}"
     said = f"{run.model} on {run.dataset.title}{finding}"
-    return Latest(run, True, said, run.status, run.errors)
+    return Latest(run, True, said, run.status, run.errors, row.silent)

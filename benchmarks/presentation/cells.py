@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
 from benchmarks.presentation import numbers
 from benchmarks.presentation.labels import run_status
+from benchmarks.presentation.sentences import Progressing, silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +247,17 @@ def soft(text: str) -> Words:
 
 def run_state(status: str, errors: int = 0) -> State:
     return State(status, run_status(status, errors))
+
+
+class _Run(Progressing, Protocol):
+    status: str
+    errors: int
+
+
+def state_of(run: _Run) -> State:
+    """The status of a run; of one that gets no answers, for how long: ``No answer for 3 min``."""
+    words = silent(run)
+    return State("silent", words) if words else run_state(run.status, run.errors)
 
 
 def run_link(pk: int, look: str = "") -> Link:

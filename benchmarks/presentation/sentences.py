@@ -311,9 +311,10 @@ class Progressing(Protocol):
 
 def silent(run: Progressing) -> str:
     """``No answer for 3 min``; empty for a run that is not running, or within what its requests usually take."""
-    seconds, latency = run.silent_seconds, run.numbers.latency_ms
-    usual = max(SILENT_SECONDS, SILENT_LATENCIES * latency.p95 / 1000 if latency else 0.0)
-    if seconds is None or seconds < usual:
+    seconds = run.silent_seconds
+    if seconds is None or seconds < SILENT_SECONDS:
+        return ""
+    if (latency := run.numbers.latency_ms) and seconds < SILENT_LATENCIES * latency.p95 / 1000:
         return ""
     what = "verdict" if getattr(run, "is_judging", False) else "answer"
     return f"No {what} for {duration(seconds - seconds % 60 if seconds >= 60 else seconds)}"

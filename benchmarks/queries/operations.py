@@ -16,23 +16,26 @@ from benchmarks.queries.resources.operations import InstallationResource
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """A worker process. ``runs`` are the ids of those it executes now, ``slots`` its maximum of requests in flight."""
+    """A worker process. ``runs`` are those it executes now, with their models and benchmarks, ``slots`` its maximum of
+    requests in flight."""
 
     name: str
     threads: int
     started_at: datetime
     heartbeat_at: datetime
     alive: bool
-    runs: list[int]
+    runs: list[Run]
     slots: int
 
 
 def workers() -> list[WorkerRow]:
-    """All known workers: busy ones first, those without a heartbeat last. Two queries."""
+    """All known workers: busy ones first, those without a heartbeat last. Three queries."""
     silent_since = timezone.now() - ALIVE_FOR
     leases: dict[str, list[Lease]] = {}
     for lease in Lease.objects.filter(run__isnull=False, heartbeat_at__gt=silent_since).order_by("run"):
         leases.setdefault(lease.worker, []).append(lease)
+    leased = [lease.run_id for held in leases.values() for lease in held if lease.run_id]
+    runs = Run.objects.filter(pk__in=leased).select_related("dataset").defer("breakdown").in_bulk()
     rows = [
         WorkerRow(
             name=worker.name.rpartition(":")[0],
@@ -40,7 +43,9 @@ def workers() -> list[WorkerRow]:
             started_at=worker.started_at,
             heartbeat_at=worker.heartbeat_at,
             alive=worker.heartbeat_at > silent_since,
-            runs=list(dict.fromkeys(lease.run_id for lease in leases.get(worker.name, []) if lease.run_id)),
+            runs=[
+                runs[pk] for pk in dict.fromkeys(lease.run_id for lease in leases.get(worker.name, [])) if pk in runs
+            ],
             slots=sum(lease.slots for lease in leases.get(worker.name, [])),
         )
         for worker in Worker.objects.all()

@@ -81,6 +81,7 @@ _STROKED = {
     "failed": _CROSS,
     "unparsable": "M3.5 4a2.5 2.5 0 1 1 3.2 2.4c-.5.2-.7.5-.7 1.4M6 10.2v.6",
     "refused": "M6 1.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 1 0 0-9zM3 9l6-6",
+    "silent": "M6 .8 11.3 11H.7zM6 4.5v3M6 9.2v.3",
     "queued": "M6 1.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 1 0 0-9zM6 3.5V6l2 1.5",
     "preparing": "M6 1.5a4.5 4.5 0 1 0 4.5 4.5",
     "pending": "M6 1.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 1 0 0-9z",
@@ -137,8 +138,10 @@ def url(parser: Parser, token: Token) -> _AddressNode:
 
 
 @register.simple_tag
-def run_badge(status: str, errors: int = 0) -> SafeString:
-    """The status of a run; with its number of errors: "Completed, 3 errors"."""
+def run_badge(status: str, errors: int = 0, silent: str = "") -> SafeString:
+    """The status of a run; with its number of errors: "Completed, 3 errors"; of a ``silent`` one, these words."""
+    if silent:
+        return state_badge("silent", silent)
     return state_badge(status, labels.run_status(status, errors))
 
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from benchmarks.presentation.cells import Cell, Group, Moment, Part, State, run_link
+from benchmarks.presentation.cells import Cell, Group, Moment, State, run_link, soft, state_of
 from benchmarks.presentation.numbers import MISSING
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.operations import WorkerRow
 
 
-def _state(worker: WorkerRow) -> Part:
+def _state(worker: WorkerRow) -> Cell:
+    """Of a busy worker, the states of its runs."""
     if not worker.alive:
         return State("failed", "No heartbeat")
-    return State("running", "Busy") if worker.runs else State("queued", "Idle")
+    if not worker.runs:
+        return State("queued", "Idle")
+    return [Group([state_of(run)], block=True) for run in worker.runs]
 
 
 def _runs(worker: WorkerRow) -> Cell:
-    return Group([run_link(run, "nowrap") for run in worker.runs], between=", ") if worker.runs else MISSING
+    if not worker.runs:
+        return MISSING
+    return [
+        Group([run_link(run.pk, "nowrap"), soft(f" {run.model} on {run.dataset.title}")], block=True)
+        for run in worker.runs
+    ]
 
 
 WORKERS = Table[WorkerRow](

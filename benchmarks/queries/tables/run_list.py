@@ -23,10 +23,10 @@ from benchmarks.presentation.cells import (
     cell_text,
     run_state,
     soft,
+    state_of,
     tag,
 )
 from benchmarks.presentation.numbers import MISSING, UNKNOWN, number, plural, points, score
-from benchmarks.presentation.sentences import silent
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.run_list import Listed, ListedExperiment, ListedRun
 from benchmarks.queries.tables.runs import cost, extent, headline, left_out, marks, origin
@@ -119,7 +119,7 @@ def _finding(row: Listed) -> Cell:
         mean, what = headline(run)
         return [*drop, mean, _beneath(what)]
     if run.is_live or run.status == RunStatus.PAUSED:
-        return [_sentence(run.error_message), _sentence(silent(run)), _so_far(run)]
+        return [_sentence(run.error_message), _so_far(run)]
     kept = f"{plural(_kept(run), 'answer')} kept." if run.total else ""
     message = run.error_message.removeprefix(f"The model {run.model} failed. ")  # which its row names
     return " ".join(filter(None, [_sentence(message), kept])) or MISSING
@@ -171,7 +171,7 @@ def _at(row: Listed) -> datetime:
 def _state(row: Listed) -> State:
     if isinstance(row, ListedExperiment):
         return run_state(row.progress.status, row.progress.errors)
-    return run_state(row.run.status, row.run.errors)
+    return state_of(row.run)
 
 
 LISTED = Table[Listed](

@@ -19,8 +19,8 @@ from benchmarks.presentation.cells import (
     Part,
     Progress,
     run_link,
-    run_state,
     soft,
+    state_of,
     tag,
 )
 from benchmarks.presentation.labels import metric_title
@@ -147,7 +147,7 @@ RUNS = Table[Run](
         Column("Asked", lambda run: soft(_asked(run)), look="wide-only", only="page", given="asked"),
         Column("0 to 1", _bar, look="wide-only", only="page"),
         Column("Score", _score, look="run-score"),
-        Column("Status", lambda run: run_state(run.status, run.errors)),
+        Column("Status", state_of),
         Column("Progress", _progress, "number", "wide-only"),
         Column("Cost", cost, "number", "wide-only", given="cost"),
         Column("Queued", lambda run: Moment(run.created_at), look="nowrap"),

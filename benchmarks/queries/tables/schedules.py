@@ -18,8 +18,8 @@ from benchmarks.presentation.cells import (
     Strip,
     Words,
     run_link,
-    run_state,
     soft,
+    state_of,
     tag,
 )
 from benchmarks.presentation.labels import dataset_title
@@ -89,7 +89,7 @@ def _change(row: ScheduleRow) -> Cell:
 
 def _latest(row: ScheduleRow) -> Cell:
     run = row.latest
-    return [run_link(run.pk, "nowrap"), Group([run_state(run.status, run.errors)], block=True)] if run else MISSING
+    return [run_link(run.pk, "nowrap"), Group([state_of(run)], block=True)] if run else MISSING
 
 
 SCHEDULES = Table[ScheduleRow](
