@@ -17,6 +17,7 @@ from benchmarks.metrics.registered_metrics import parts_of
 from benchmarks.models import Dataset, DatasetVersion, Run, Score, Task
 from benchmarks.presentation.labels import prompt_variant
 from benchmarks.presentation.numbers import number, plural, points, score
+from benchmarks.presentation.ranks import listed
 from benchmarks.statistics import task_analysis as statistics
 from benchmarks.statistics.paired import compare
 from tasks_app.models import Question
@@ -27,14 +28,24 @@ if TYPE_CHECKING:
 
 FLAGS = {
     "suspect": "Suspect expected answer",
-    "missed": "Missed by strong models",
+    "missed": "Missed by the best models",
     "negative": "Negative discrimination",
     "never": "Never solved",
-    "saturated": "Saturated",
+    "saturated": "Too easy",
     "duplicate": "Duplicate",
 }
 """What can be wrong with a task, the most serious first. ``missed`` are those that would be suspect if the audit of
 their canvas set did not confirm the expected answer."""
+_TO_DO = {
+    "suspect": "Check the expected answer: most of {best} give the same other one.",
+    "missed": "Read them to learn where models fail: the audit confirms the expected answer.",
+    "negative": "Read the task: better models get it wrong more often.",
+    "never": "Read the task: no run has it right, so it is very hard, unclear or wrong.",
+    "saturated": "Replace with harder ones: {best} have them right in every run.",
+    "duplicate": "Keep one: the text repeats or resembles that of an earlier task.",
+}
+"""Flag → what to do with the tasks that have it, and why."""
+_MOST_NAMED = 6
 _LONGEST_ANSWER = 200
 """Longer answers are texts, which are never the same."""
 _CHUNK = 500
@@ -42,7 +53,7 @@ _CHUNK = 500
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model with the mean over its runs; ``strong`` ones belong to the better half."""
+    """A model with the mean over its runs; ``strong`` ones are the best: the better half by mean, at least three."""
 
     name: str
     runs: Sequence[int]
@@ -93,9 +104,41 @@ class TaskAnalysis:
             return f"Not enough comparable runs to judge the {tasks}: at least 2 models are required."
         saturated = len(self.flags["saturated"])
         if not saturated:
-            return f"None of {tasks} is too easy for the strong models."
+            return f"None of {tasks} is too easy for the best models."
         are, them = ("is", "it") if saturated == 1 else ("are", "them")
-        return f"{number(saturated)} of {tasks} {are} too easy: every strong model solves {them}."
+        return f"{number(saturated)} of {tasks} {are} too easy: {self.best} solve {them} in every run."
+
+    @property
+    def best(self) -> str:
+        """The models whose answers decide most flags, by their number."""
+        n = sum(model.strong for model in self.models)
+        return f"all {n} models" if n == len(self.models) else f"the best {n} of {len(self.models)} models"
+
+    @property
+    def best_sentence(self) -> str:
+        """Which models these are; empty with too few models."""
+        named = [f"{model.name} ({score(model.mean)})" for model in self.models if model.strong]
+        more = [f"{len(named) - _MOST_NAMED} more"] if len(named) > _MOST_NAMED else []
+        return f"{self.best[0].upper()}{self.best[1:]}: {listed([*named[:_MOST_NAMED], *more])}." if named else ""
+
+    @property
+    def headline(self) -> str:
+        """How many tasks somebody should do something about."""
+        if self.effective is None:
+            return self.verdict
+        places = {place for kind in FLAGS if kind != "missed" for place in self.flags[kind]}
+        tasks = plural(len(self.tasks), "task")
+        need = "needs" if len(places) == 1 else "need"
+        return f"{number(len(places))} of {tasks} {need} a look." if places else f"None of {tasks} needs a look."
+
+    @property
+    def to_do(self) -> list[tuple[str, str, int, str]]:
+        """Of each flag that tasks have, the most serious first: its kind, label and number, and what to do."""
+        return [
+            (kind, label, len(self.flags[kind]), _TO_DO[kind].format(best=self.best))
+            for kind, label in FLAGS.items()
+            if self.flags[kind]
+        ]
 
     @property
     def flagged_sentence(self) -> str:
@@ -112,8 +155,8 @@ class TaskAnalysis:
         if missed := len(self.flags["missed"]):
             ones = "one" if missed == 1 else "ones"
             sentences.append(
-                f"On {plural(missed, 'task')}, most strong models give the same wrong answer; the audit confirms the "
-                f"expected {ones}."
+                f"On {plural(missed, 'task')}, most of the best models give the same wrong answer; the audit confirms "
+                f"the expected {ones}."
             )
         return " ".join(sentences)
 

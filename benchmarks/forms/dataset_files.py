@@ -59,6 +59,7 @@ class UploadForm(DatasetFileForm):
     )
     slug = TextField(label="Identifier", help_text="Empty: the file name without its extension")
 
+    needed = frozenset({"file"})
     fieldsets: Any = ((None, {"fields": ("file", "slug")}),)
     shows_source = True
 
@@ -102,6 +103,7 @@ class NewVersionForm(UploadForm, EditForm):
 class YamlForm(NewVersionForm):
     """The whole dataset as YAML."""
 
+    needed = frozenset()
     file = TextField(label="YAML", rows=28, code=True)  # type: ignore[assignment]  # what it has is parsed alike
     origin = DatasetVersion.Origin.ADMIN
 

@@ -38,6 +38,8 @@ class ProblemForm(forms.Form):
     """Heading (or ``None``) and options of each group of fields, as in Django's admin."""
     folds_empty = False
     """Whether a page folds the groups with a heading in which nothing is entered."""
+    needed: ClassVar[frozenset[str]] = frozenset()
+    """Fields that a page marks as required. The service says what is missing, so browsers do not check it."""
     paths: ClassVar[Mapping[str, str]] = {}
     """Path in an error of the service → field of the form, if they differ."""
 
@@ -145,7 +147,7 @@ _help = lazy(_key_help, SafeString)
 class TaskForm(EditForm):
     """One task. A valid form holds it in ``task``. A key of the format without a field here is entered as JSON."""
 
-    id = TextField(help_text="Unique in the dataset. Results are compared by it")
+    id = TextField(help_text="Unique in the dataset. Empty: made from the name")
     name = TextField(help_text=_help(TaskSpec, "name"))
     place = forms.IntegerField(
         required=False, min_value=1, label="Position", help_text="In the dataset, counted from 1"
@@ -189,6 +191,7 @@ class TaskForm(EditForm):
     tests = TextField(rows=3, code=True, optional=True, help_text=_help(TaskSpec, "tests"))
 
     folds_empty = True
+    needed = frozenset({"input", "name"})
     fieldsets: Any = (
         (
             None,
@@ -233,6 +236,8 @@ class TaskForm(EditForm):
         return super().is_in_use(field)
 
     def clean(self) -> dict[str, object]:
+        if not self.stored and not self.cleaned_data.get("id"):
+            self.cleaned_data["id"] = slugify(self.cleaned_data.get("name") or "")
         given = ((key, self.cleaned_data.get(key)) for key in TASK_KEYS)
         values = {key: value for key, value in given if value is not None}
         if (values.get("messages") or values.get("turns")) and not values.get("input"):
@@ -280,6 +285,7 @@ class DatasetForm(EditForm):
     rubrics = JsonField(rows=6, help_text=_help(DatasetSpec, "rubrics"))
 
     folds_empty = True
+    needed = frozenset({"name", "description"})
     fieldsets = (
         (None, {"fields": ("base", "name", "description", "metrics")}),
         ("Tools for every task", {"fields": ("tools", "tool_results", "world"), "classes": ("collapse",)}),
@@ -300,17 +306,19 @@ class DatasetForm(EditForm):
 class NewDatasetForm(ProblemForm):
     """A new dataset with its first task, because a dataset has at least one."""
 
-    name = TextField(help_text="For example, Basic coding")
-    slug = TextField(label="Identifier", help_text="Empty: made from the name, as in basic-coding")
+    name = TextField(label="Dataset name", help_text="For example, Basic coding")
+    slug = TextField(label="Dataset identifier", help_text="Empty: made from the name, as in basic-coding")
     description = TextField(rows=2, prose=True, help_text=_help(DatasetSpec, "description"))
     first_input = TextField(label="Input", rows=5, help_text=EXACT)
     first_expected_output = TextField(label="Expected answer", rows=2)
-    first_name = TextField(label="Name", help_text=_help(TaskSpec, "name"))
-    first_id = TextField(label="Id", help_text="Empty: made from the name of the task")
+    first_name = TextField(label="Task name", help_text=_help(TaskSpec, "name"))
+    first_id = TextField(label="Task id", help_text="Empty: made from the name of the task")
 
-    fieldsets = (
-        (None, {"fields": ("name", "slug", "description")}),
-        ("First task", {"fields": ("first_input", "first_expected_output", "first_name", "first_id")}),
+    needed = frozenset({"name", "description", "first_input", "first_name"})
+    fieldsets: Any = (
+        (None, {"fields": ("name", "description")}),
+        ("First task", {"fields": ("first_input", "first_expected_output", "first_name")}),
+        ("Identifiers", {"fields": ("slug", "first_id"), "classes": ("collapse",)}),
     )
     paths: ClassVar[Mapping[str, str]] = {f"tasks[0].{name}": f"first_{name}" for name in _FIRST}
 
@@ -372,6 +380,7 @@ class DuplicateForm(ProblemForm):
     slug = TextField(label="Identifier", help_text="Identifier of the copy: 1 to 100 letters, digits, _ or -")
     name = TextField(help_text="Name of the copy")
 
+    needed = frozenset({"slug", "name"})
     fieldsets = ((None, {"fields": ("slug", "name")}),)
 
     def __init__(self, data: Any = None, files: Any = None, *, dataset: Dataset) -> None:

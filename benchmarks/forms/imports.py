@@ -22,7 +22,7 @@ from benchmarks.forms.dataset_files import DatasetFileForm
 from benchmarks.forms.datasets import ProblemForm
 from benchmarks.forms.fields import TextField, UploadField, UploadsField
 from benchmarks.imports.presets import REGISTERED_PRESETS
-from benchmarks.imports.presets.base import SEED, PresetRequest
+from benchmarks.imports.presets.base import SEED, Preset, PresetRequest
 from benchmarks.imports.registered_importers import IMPORTERS
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.imports.table_columns import (
@@ -185,6 +185,7 @@ class TableForm(DatasetFileForm):
     answer_after = TextField(help_text="Keep only the expected answer after this text, for example, #### in GSM8K")
     limit = forms.IntegerField(required=False, min_value=1, help_text="Import only the first N rows")
 
+    needed = frozenset({"file"})
     fieldsets: Any = (
         (None, {"fields": ("file",)}),
         ("Columns", {"fields": ("column",)}),
@@ -291,6 +292,8 @@ class PresetForm(ProblemForm):
     )
     slug = TextField(label="Identifier", help_text="Empty: the name of the benchmark")
 
+    words = ""
+    """Only benchmarks that have them in their title, description or metrics are offered."""
     folds_empty = True
     fieldsets: Any = (("Sample and identifier", {"fields": ("limit", "seed", "slug")}),)
 
@@ -306,7 +309,12 @@ class PresetForm(ProblemForm):
         return next(filter(None, map(why_not_importable, REGISTERED_PRESETS.values())), "")
 
     def presets(self) -> Shown[PresetRow]:
-        return PRESETS.of(PresetRow(preset, why_not_importable(preset)) for preset in REGISTERED_PRESETS.values())
+        offered = [preset for preset in REGISTERED_PRESETS.values() if self.words.lower() in _said_of(preset).lower()]
+        return PRESETS.of(PresetRow(preset, why_not_importable(preset)) for preset in offered)
+
+
+def _said_of(preset: Preset) -> str:
+    return " ".join((preset.title, preset.about, *map(metric_title, preset.metrics)))
 
 
 @contextmanager

@@ -180,6 +180,7 @@ def blind_scores(canvas_set: CanvasSet) -> tuple[list[int], list[dict[str, Any]]
     for name, audit in probed.items():
         scores = {n_shapes: score for n_shapes, score, _ in audit["blind_by_shapes"]}
         row = {"name": name, "rule": audit["blind_rule"], "score": audit["blind_score"], "asked": audit["asked"]}
+        row["majority"] = audit.get("majority_score")
         row |= {"examples_score": audit.get("examples_score"), "examples_rule": audit.get("examples_rule", "")}
         rows.append({**row, "by_shapes": [scores.get(n_shapes) for n_shapes in shapes]})
     return shapes, rows

@@ -428,7 +428,7 @@ ESTIMATES = (
             f"{_S}/test_task_analysis.py::test_discrimination_is_the_correlation_with_the_rest_score",
             f"{_S}/test_task_analysis.py::test_planted_wrong_references_are_found_among_300_tasks",
         ),
-        "Five models; wrong references that strong models share or cannot answer are missed",
+        "Five models; wrong references that the best models share or cannot answer are missed",
         ("**Suspect expected answers",),
     ),
     Row(

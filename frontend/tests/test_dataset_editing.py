@@ -119,6 +119,26 @@ def test_names_make_the_identifiers_that_are_left_empty(client: Client) -> None:
     assert client.post("/datasets/new/generated/", generated)["Location"] == "/datasets/reasoning-seed-7/"
 
 
+def test_forms_mark_what_is_required_and_a_new_task_is_named_after_its_title(client: Client) -> None:
+    make_dataset(1)
+    marked = re.compile(r'<label for="id_(\w+)">[^<]+<span class="needed">')
+    assert marked.findall(text_of(client.get("/datasets/new/empty/"))) == [
+        *("name", "description", "first_input", "first_name"),
+    ]
+    page = text_of(client.get("/datasets/sums/tasks/new/"))
+    assert marked.findall(page) == ["input", "name"]
+    assert "Which sea does the Nile reach?" in page, "an example"
+    sent = {
+        "base": current().pk,
+        "input": "2 + 2?",
+        "expected_output": "4",
+        "name": "Two and two",
+        "difficulty": "easy",
+    }
+    client.post("/datasets/sums/tasks/new/", sent)
+    assert task_row("two-and-two").name == "Two and two"
+
+
 def test_what_every_task_has_is_folded_in_its_form_and_the_tools_of_a_dataset(client: Client) -> None:
     make_dataset([make_task(1, weight=1.0), make_task(2, weight=2.0)], tools=(TOOL,))
     folded = re.compile(r'<details class="form-group"><summary>([^<]+)<')

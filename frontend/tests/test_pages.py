@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from html import unescape
+from io import BytesIO
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from django.contrib.auth.models import User
@@ -674,26 +676,39 @@ def test_the_files_of_canvases_say_where_they_come_from_and_how_to_export_them(c
     html = page(client, f"/datasets/{canvas_set.dataset.slug}/files/")
     assert f"seed {canvas_set.seed}" in html
     assert f'value="python manage.py canvases export {canvas_set.slug} exported"' in html
+    address = f"/datasets/{canvas_set.dataset.slug}/download.zip"
+    assert f'href="{address}"' in html
+    packed = client.get(address)
+    with ZipFile(BytesIO(b"".join(packed.streaming_content))) as archive:
+        assert archive.namelist() == ["canvas_3_0.json", "canvas_3_1.json"]
+    assert packed["Content-Disposition"] == f'attachment; filename="{canvas_set.dataset.slug}.zip"'
 
 
 def test_the_audit_shows_what_is_reached_without_the_canvas(client: Client) -> None:
     canvas_set = generate_canvas_set({"shapes": "8-9", "count": 40, "seed": 3})
-    assert "Reached without the canvas" not in page(client, f"/canvases/{canvas_set.slug}/audit/")
+    assert "Each rule by number of shapes" not in page(client, f"/canvases/{canvas_set.slug}/audit/")
     audit_set(canvas_set.pk)
     canvas_set.refresh_from_db()
     html = page(client, f"/canvases/{canvas_set.slug}/audit/")
     asked = sum(audit["asked"] for audit in canvas_set.audit["tasks"].values())
     assert f"A second solver confirms all {asked} expected answers." in html
-    table = html.partition("<h2>Reached without the canvas</h2>")[2].partition("</table>")[0]
+    for name, audit in canvas_set.audit["tasks"].items():
+        row = html.partition(f"task={name}&quot;")[2] or html.partition(f'task={name}"')[2]
+        best = max(audit["blind_score"], audit["examples_score"])
+        said = f"{best:.3f}" if best > audit["majority_score"] else "No rule beats the majority guess"
+        assert said in row.partition("</tr>")[0], name
+    table = html.partition("<summary>Each rule by number of shapes</summary>")[2].partition("</table>")[0]
     assert re.findall(r"<th scope=\"col\" class=\"num\">([^<]*)</th>", table) == [
         "Questions",
-        "All",
+        "Majority guess",
+        "Rule, all",
         "8 shapes",
         "9 shapes",
     ]
     for name, audit in canvas_set.audit["tasks"].items():
         row = table.partition(f">{name.replace('_', ' ').capitalize()}</th>")[2].partition("</tr>")[0]
-        scores = [audit["blind_score"], audit["examples_score"], *(score for _, score, _ in audit["blind_by_shapes"])]
+        scores = [audit[f"{kind}_score"] for kind in ("majority", "blind", "examples")]
+        scores += [*(score for _, score, _ in audit["blind_by_shapes"])]
         assert re.findall(r"\d\.\d{3}", row) == [f"{score:.3f}" for score in scores], name
 
 
@@ -1027,9 +1042,13 @@ def test_the_flags_of_an_analysis_are_links_to_their_tasks(client: Client) -> No
     for model in ("a/one", "a/two", "a/three"):
         make_scored_run(dataset, [1.0, 1.0, 0.0], model=model)
     html = page(client, f"/datasets/{dataset.slug}/analysis/")
-    assert re.search(r'href="\?flag=saturated">Saturated 2</a>', html)
+    assert "<strong>3 of 3 tasks need a look.</strong>" in html
+    assert re.search(
+        r'href="\?flag=saturated">2 too easy</a>\s+<span>Replace with harder ones: all 3 models have', html
+    )
     chosen = page(client, f"/datasets/{dataset.slug}/analysis/?flag=saturated")
-    assert re.search(r'aria-current="true"\s+href="\?flag=saturated"', chosen)
+    assert re.search(r'href="\?flag=saturated" aria-current="true"', chosen)
+    assert re.search(r"Too easy\s+<span aria-hidden", chosen), "a chip that removes the filter"
     assert '<input type="hidden" name="flag" value="saturated">' in chosen
 
 
@@ -1049,7 +1068,7 @@ def test_versions_say_what_the_newest_changes_and_which_runs_used_them(client: C
     first = dataset.current_version
     import_dataset(replace(spec_of(first), tasks=spec_of(first).tasks[:1]), "sums", DatasetVersion.Origin.UPLOAD)
     response = client.get("/datasets/sums/versions/")
-    assert "<strong>Version 2 removes 1 task.</strong>" in response.content.decode()
+    assert '<a href="/datasets/sums/changes/1/2/">Removes 1 task</a>' in response.content.decode()
     assert [row.runs for row in response.context["versions"].rows] == [0, 1]
 
 

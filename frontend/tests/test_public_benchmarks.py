@@ -50,6 +50,15 @@ def test_a_benchmark_is_imported_with_its_button(admin_client: Client, mirror: M
     )
 
 
+def test_benchmarks_are_found_by_title_description_and_metric(admin_client: Client) -> None:
+    page = text_of(admin_client.get(PAGE, {"q": "code tests"}))
+    titles = [preset.title for preset in REGISTERED_PRESETS.values() if f'aria-label="Import {preset.title}"' in page]
+    assert titles == ["HumanEval", "HumanEval+", "MBPP", "MBPP+"]
+    page = text_of(admin_client.get(PAGE, {"q": "<nothing>"}))
+    assert "No public benchmark here has &lt;nothing&gt;." in page
+    assert f'<a class="button" href="{PAGE}">Show all</a>' in page
+
+
 REFUSED: list[tuple[dict[str, str], str]] = [
     ({}, "Choose a benchmark."),
     ({"preset": "<script>"}, "There is no such benchmark."),

@@ -215,7 +215,7 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
     shapes, blind = reads.blind_scores(canvas_set)
     context = {
         "audit": canvas_set.audit,
-        "said": audit_said(audit_rows(canvas_set), blind),
+        "said": audit_said(audit_rows(canvas_set)),
         "classes": AUDIT.of(audit_rows(canvas_set)),
         "blind": blind_table(shapes).of(blind),
         "faults": FAULTS.of(canvas_set.audit.get("faults", ())),

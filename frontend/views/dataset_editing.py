@@ -62,6 +62,12 @@ Which sea does the Nile reach?,Mediterranean Sea
 Which sea does the Don reach?,Sea of Azov
 """
 _EXAMPLES = {"file": EXAMPLE, "table": EXAMPLE_TABLE}
+EXAMPLE_TASK = (
+    ("Input", "Which sea does the Nile reach? Answer with the name alone."),
+    ("Expected answer", "Mediterranean Sea"),
+    ("Task name", "The Nile"),
+)
+EXAMPLE_DATASET = (("Dataset name", "Rivers"), ("Description", "Where rivers end."), *EXAMPLE_TASK)
 SIZES = (50, 100, 300, 1000)
 """Numbers of tasks of which the forms say what they can show."""
 _NEW: dict[str, tuple[str, str, type[ProblemForm]]] = {
@@ -89,6 +95,8 @@ def new(request: HttpRequest, way: str) -> HttpResponse:
         )
     _, button, form_class = _NEW[way]
     form = form_class(*_submitted(request))
+    if isinstance(form, PresetForm):
+        form.words = params.text(request.GET, "q")
     if not _previews(request) and (version := form.save(request.user)):
         done = f"Dataset {version.dataset.title} created with {plural(version.task_count, 'task')}."
         messages.success(request, done)
@@ -100,6 +108,7 @@ def new(request: HttpRequest, way: str) -> HttpResponse:
         "ways": [(each, title) for each, (title, _, _) in _NEW.items()],
         "way": way,
         "example": _EXAMPLES.get(way, ""),
+        "example_fields": EXAMPLE_DATASET if way == "empty" else (),
         "sizes": [(n, points(gap)) for n in SIZES if (gap := detectable_difference(n)) is not None],
         "crumbs": trail("datasets", ("Add dataset", None)),
     }
@@ -175,6 +184,7 @@ def task(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
         "form": form,
         "title": f"Edit {title}" if stored else title,
         "prompt": _prompt(form, stored),
+        "example_fields": EXAMPLE_TASK,
         "crumbs": dataset_trail(dataset, (title, None)),
     }
     return render(request, "frontend/datasets/edit_task.html", context)

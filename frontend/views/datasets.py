@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -17,6 +19,7 @@ from benchmarks.analysis.task_analysis import TaskAnalysis
 from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.dataset_format.messages import images_of
 from benchmarks.dataset_format.spec import TASK_KEYS, TaskSpec, as_mapping
+from benchmarks.extras import command
 from benchmarks.models import ERRORS, Dataset, DatasetVersion, Outcome, Result, Task
 from benchmarks.presentation.labels import metric_title, task_key
 from benchmarks.presentation.numbers import n_of, plural
@@ -33,6 +36,7 @@ from benchmarks.queries.tables.datasets import PROBLEMS, SCORED_DATASETS, VERSIO
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.queries.task_analysis.analysis import task_analysis_if_ready
 from benchmarks.services.access import may, may_launch
+from benchmarks.services.canvas_sets.files import MOST_ZIPPED, zipped_canvases
 from benchmarks.services.datasets.versions import spec_of
 from frontend import params
 from frontend.chart_parts import Chart
@@ -65,6 +69,8 @@ RUNS_SHOWN = 5
 SAMPLED = 5
 PREVIEWED = 2
 """Tasks of a dataset in the preview of its file."""
+VERSIONS_COMPARED = 5
+"""The newest versions of which the list says what they changed."""
 MOVED_SHOWN = 20
 PROBLEMS_SHOWN = 50
 CHANGES_SHOWN = 40
@@ -127,9 +133,15 @@ def versions(request: HttpRequest, slug: str) -> HttpResponse:
     stored, is_written = reads.versions_of(context["dataset"]), context["is_written"]
     table = VERSIONS.where(is_written=is_written, may_restore=is_written and context["may"]["change_dataset"])
     context |= {
-        "versions": table.of(version_rows(context["dataset"], stored, reads.runs_by_version(context["dataset"]))),
+        "versions": table.of(
+            version_rows(
+                context["dataset"],
+                stored,
+                reads.runs_by_version(context["dataset"]),
+                {new.pk: _done_by(old, new) for new, old in pairwise(stored[: VERSIONS_COMPARED + 1])},
+            )
+        ),
         "numbers": [each.number for each in stored],
-        "said": _said_of_newest(stored[1], stored[0]) if len(stored) > 1 else "",
     }
     return render(request, "frontend/datasets/versions.html", context)
 
@@ -138,7 +150,10 @@ def versions(request: HttpRequest, slug: str) -> HttpResponse:
 def files(request: HttpRequest, slug: str) -> HttpResponse:
     """The file that the dataset comes from, and its files to download."""
     context = dataset_page(request, dataset_or_404(slug))
-    version = context["version"]
+    version, canvas_set = context["version"], context["dataset"].canvas_set
+    if canvas_set is not None:
+        context["may_zip"] = canvas_set.count <= MOST_ZIPPED
+        context["export_command"] = command(f"canvases export {canvas_set.slug} exported", python="python")
     if version and context["is_written"]:
         context["metrics"] = [metric_title(name) for name in version.metrics]
         context["begins"] = excerpt(dump_dataset(spec_of(version, PREVIEWED)))
@@ -207,9 +222,12 @@ def _charts(dataset: Dataset) -> list[Chart]:
 
 
 @require_safe
-def download(request: HttpRequest, slug: str, form: str) -> HttpResponse:
-    """A version as YAML, or its tasks as JSON Lines; the current one unless ``?version=`` names another."""
+def download(request: HttpRequest, slug: str, form: str) -> HttpResponseBase:
+    """A version as YAML, or its tasks as JSON Lines; the current one unless ``?version=`` names another. Of a canvas
+    set its canvases as ZIP."""
     dataset = dataset_or_404(slug)
+    if form == "zip" and dataset.canvas_set is not None and dataset.canvas_set.count <= MOST_ZIPPED:
+        return FileResponse(zipped_canvases(dataset.canvas_set), as_attachment=True, filename=f"{slug}.zip")
     number = params.whole_number(request.GET, "version")
     version = version_or_404(dataset, number) if number else dataset.current_version
     if dataset.kind != Dataset.Kind.YAML or version is None or form not in ("yaml", "jsonl"):
@@ -300,23 +318,28 @@ def _head_changes(old: DatasetVersion, new: DatasetVersion) -> list[tuple[str, s
     return _parts({title: [getattr(each, name) for each in (old, new)] for name, title in HEAD.items()})
 
 
-def _said_of_newest(old: DatasetVersion, new: DatasetVersion) -> str:
-    """What the newest version does to the one before it; empty for large ones, which take too long to compare."""
+def _done_by(old: DatasetVersion, new: DatasetVersion) -> str:
+    """What a version did to the one before it; empty for large ones, which take too long to compare."""
     if max(old.task_count, new.task_count) > MOST_STATED:
         return ""
-    head = [title for title, *_ in _head_changes(old, new)]
-    return _said_of_changes(old.number, new.number, reads.version_changes(old, new, 1), head)
+    done = listed(_changes_made(reads.version_changes(old, new, 1), [title for title, *_ in _head_changes(old, new)]))
+    return f"{done[:1].upper()}{done[1:]}" if done else "Same content"
 
 
 def _said_of_changes(old: int, new: int, changes: reads.VersionChanges, head: Sequence[str]) -> str:
     """What version ``new`` does to ``old``, in one sentence; ``head`` are titles of what changed besides tasks."""
+    done = _changes_made(changes, head)
+    return f"Version {new} {listed(done)}." if done else f"Versions {old} and {new} have the same content."
+
+
+def _changes_made(changes: reads.VersionChanges, head: Sequence[str]) -> list[str]:
     counts = (("adds", changes.n_added), ("removes", changes.n_removed), ("changes", changes.n_changed))
     done = [f"{verb} {plural(count, 'task')}" for verb, count in counts if count]
     if changes.reordered:
         done.append("reorders the tasks")
     if head:
         done.append(f"edits the dataset's {listed([title.lower() for title in head])}")
-    return f"Version {new} {listed(done)}." if done else f"Versions {old} and {new} have the same content."
+    return done
 
 
 def _said_of_fields(tasks: Sequence[Sequence[str]]) -> str:

@@ -67,7 +67,6 @@ def analysis(request: HttpRequest, slug: str) -> HttpResponse:
     filters = params.analysis_filters(request.GET)
     page = analysis_page(version, computed, filters, params.whole_number(request.GET, "page") or 1)
     n_doubtful = doubtful_tasks(version)
-    counts = {kind: len(places) for kind, places in computed.flags.items()} | {DOUBTFUL: n_doubtful}
     chosen = len(computed.flags.get(filters.flag, ()))
     short = short_names([model.name for model in computed.models[:MOST_COLUMNS]])
     rows = [_shown(row, list(short.values())) for row in page.rows]
@@ -86,13 +85,13 @@ def analysis(request: HttpRequest, slug: str) -> HttpResponse:
         "next": page.number + 1,
         "filters": filters,
         "kinds": [
-            ("", "All tasks", len(computed.tasks)),
+            *computed.to_do,
             *(
-                (kind, label, count)
-                for kind, label in {**FLAGS, DOUBTFUL: "Marked as doubtful"}.items()
-                if (count := counts[kind]) or kind == filters.flag
+                [(DOUBTFUL, "Marked as doubtful", n_doubtful, "Not scored, unless a run includes them.")]
+                * bool(n_doubtful)
             ),
         ],
+        "flag_label": {**FLAGS, DOUBTFUL: "Marked as doubtful"}.get(filters.flag, ""),
         "groups": version.facets.get("group") or version.facets.get("difficulty", {}),
         "n_doubtful": n_doubtful,
         "whole_flag": chosen if chosen and not (filters.group or filters.text) else 0,

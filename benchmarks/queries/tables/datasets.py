@@ -114,24 +114,31 @@ PROBLEMS = Table[Mapping[str, object]](
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """A version, the one before it, the current one, which others may replace, and how many runs used it."""
+    """A version, the one before it, the current one, which others may replace, how many runs used it, and in words what
+    it changed, if that is known."""
 
     version: DatasetVersion
     older: DatasetVersion | None
     slug: str
     current: int | None
     runs: int
+    said: str = ""
 
 
-def version_rows(dataset: Dataset, versions: Sequence[DatasetVersion], runs: Mapping[int, int]) -> list[VersionRow]:
-    """``versions`` are all of the dataset, newest first; ``runs`` counts those on each."""
+def version_rows(
+    dataset: Dataset, versions: Sequence[DatasetVersion], runs: Mapping[int, int], said: Mapping[int, str]
+) -> list[VersionRow]:
+    """``versions`` are all of the dataset, newest first; ``runs`` counts those on each, ``said`` has their changes."""
     pairs, current = zip_longest(versions, versions[1:]), dataset.current_version_id
-    return [VersionRow(each, older, dataset.slug, current, runs.get(each.pk, 0)) for each, older in pairs]
+    return [
+        VersionRow(each, older, dataset.slug, current, runs.get(each.pk, 0), said.get(each.pk, ""))
+        for each, older in pairs
+    ]
 
 
 def _number(row: VersionRow) -> Cell:
     number = row.version.number
-    return Link(str(number), "dataset", (row.slug,), {"version": number})
+    return Link(f"Version {number}", "dataset", (row.slug,), {"version": number})
 
 
 def _origin(row: VersionRow) -> Cell:
@@ -143,7 +150,7 @@ def _changes(row: VersionRow) -> Cell:
     if row.older is None:
         return Words("First version", "soft")
     old = row.older.number
-    return Link(f"Changes since version {old}", "changes", (row.slug, old, row.version.number))
+    return Link(row.said or f"Changes since version {old}", "changes", (row.slug, old, row.version.number))
 
 
 def _download(row: VersionRow) -> Cell:
@@ -167,13 +174,13 @@ def _restore(row: VersionRow) -> Cell:
 VERSIONS = Table[VersionRow](
     "Versions, newest first",
     [
-        Column("Version", _number, "number"),
+        Column("Version", _number, "name"),
+        Column("What changed", _changes, look="wide-text"),
         Column("Created", lambda row: Moment(row.version.created_at)),
         Column("Origin", _origin),
         Column("Tasks", lambda row: row.version.task_count, "number"),
         Column("Runs", lambda row: row.runs, "number"),
         Column("Content hash", lambda row: row.version.content_hash[:12], look="mono"),
-        Column("Changes", _changes, look="nowrap"),
         Column("Download", _download, look="nowrap", only="page", given="is_written"),
         Column("Action", _restore, look="nowrap", only="page", given="may_restore"),
     ],

@@ -111,11 +111,11 @@ def _detail(analysis: TaskAnalysis, place: int, kind: str) -> str:
     if kind in ("suspect", "missed"):
         suspect = analysis.suspects[place]
         confirmed = "; the audit confirms the expected answer" if kind == "missed" else ""
-        return f"{n_of(suspect.agreeing, suspect.strong)} strong models answer {suspect.answer}{confirmed}"
+        return f"{n_of(suspect.agreeing, suspect.strong)} of the best models answer {suspect.answer}{confirmed}"
     if kind == "duplicate":
         return "same text as" if analysis.duplicates[place].is_equal else "similar text to"
     return {
         "negative": "better models get it wrong more often",
         "never": "wrong in every run",
-        "saturated": "correct for every strong model",
+        "saturated": "right for the best models in every run",
     }[kind]
