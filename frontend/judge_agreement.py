@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from benchmarks.analysis.judge_agreement import JudgeAgreement
-from benchmarks.analysis.judge_comparisons import LabeledAnswer, Separation, separation
+from benchmarks.analysis.judge_comparisons import Separation, separation
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import n_of, number, plural, points
 from benchmarks.presentation.tables import Shown
-from benchmarks.queries.tables.judges import ESTIMATES, Estimate, estimates
+from benchmarks.queries.judge_agreement import DisputedAnswer, disputed_answers
+from benchmarks.queries.tables.judges import DISPUTED_ANSWERS, ESTIMATES, Estimate, estimates
 from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.prediction_powered import FEWEST, CorrectedMean
 from frontend.chart_parts import Chart, sentence
@@ -44,7 +45,9 @@ class AgreementPage:
             if agreement.n_other_labels
             else ""
         )
-        return f"{labels}, drawn at random from {plural(len(agreement.runs), 'run')}.{other}"
+        n_open = agreement.n_open_reviews
+        waiting = f" {plural(n_open, 'open review')} not counted until closed." if n_open else ""
+        return f"{labels}, drawn at random from {plural(len(agreement.runs), 'run')}.{other}{waiting}"
 
     @property
     def more_labels(self) -> str:
@@ -87,12 +90,9 @@ class AgreementPage:
         return [passed, len(self.agreement.answers) - passed, len(self.agreement.answers)]
 
     @property
-    def disagreements(self) -> list[LabeledAnswer]:
-        return self.agreement.shown_disagreements[:SHOWN]
-
-    @property
-    def n_hidden(self) -> int:
-        return len(self.agreement.disagreements) - len(self.agreement.shown_disagreements)
+    def disagreements(self) -> Shown[DisputedAnswer]:
+        """The first ``SHOWN``."""
+        return DISPUTED_ANSWERS.of(disputed_answers(self.agreement.disagreements[:SHOWN]))
 
     @property
     def estimates(self) -> Shown[Estimate]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
+from urllib.parse import urlencode
 
 from benchmarks.metrics.judge_calibration import PHRASINGS, TRUTHS, VERDICTS
 from benchmarks.models import Run
 from benchmarks.presentation.judges import calibration_finding, calibration_leaning
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import MISSING, n_of, percent, plural
+from benchmarks.presentation.numbers import MISSING, percent, plural
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.presentation.tables import Shown
 from benchmarks.queries.judge_agreement import corrected_run
-from benchmarks.queries.judges import agreement_of, answers_to_judge, latest_calibrations
+from benchmarks.queries.judge_words import JudgeRow, rows_of
+from benchmarks.queries.judges import agreement_of, answers_to_judge
 from benchmarks.queries.tables.judges import BY_PHRASING, JUDGES, LENGTH_BIAS, LengthBias, Share
 from benchmarks.services.judges import calibratable_metrics
 from benchmarks.statistics.panel import JudgeOfPanel
@@ -119,15 +121,6 @@ class CalibrationRow(JudgingRow):
         return bool(calibration_leaning(self.found)) or kappa is None or kappa <= 0
 
     @property
-    def sentence(self) -> str:
-        """How often it agrees with the truth, for readers who do not know κ."""
-        share = self.found.accuracy
-        if share.mean is None:
-            return ""
-        verdicts = n_of(share.n, share.n_expected)
-        return f"The judge is correct on {percent(share.mean)} of the answers ({verdicts} have a verdict)."
-
-    @property
     def request(self) -> dict[str, object]:
         """The request for the same calibration again."""
         requested = self.run.calibration or {}
@@ -162,12 +155,17 @@ class CalibrationRow(JudgingRow):
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """What is known of a run's judge for one metric: its latest calibration, and whether one is possible."""
+    """What is known of a run's judge for one metric."""
 
     metric: MetricRow
-    latest: CalibrationRow | None
+    judge: JudgeRow
     calibratable: bool
     corrected: CorrectedMean | None
+
+    @property
+    def query(self) -> str:
+        """Of the page of its agreement with people."""
+        return urlencode({"judge": self.judge.judge, "metric": self.judge.metric})
 
 
 def calibration_row(run: Run) -> CalibrationRow:
@@ -177,17 +175,12 @@ def calibration_row(run: Run) -> CalibrationRow:
 def judge_reliability(run: Run) -> list[Reliability]:
     """One entry for each judged metric of the run."""
     judged = [row for row in metric_rows(run) if row.judged]
-    latest = latest_calibrations(run.judge_model) if judged else {}
     corrected = corrected_run(run) if judged else {}
+    found = rows_of((run.judge_model, row.name) for row in judged) if judged else []
     possible = calibratable_metrics()
     return [
-        Reliability(
-            row,
-            calibration_row(latest[row.name]) if row.name in latest else None,
-            row.name in possible,
-            corrected.get(row.name),
-        )
-        for row in judged
+        Reliability(row, known, row.name in possible, corrected.get(row.name))
+        for row, known in zip(judged, found, strict=True)
     ]
 
 

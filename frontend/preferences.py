@@ -20,6 +20,7 @@ from benchmarks.presentation.preferences import (
     basis_sentence,
     cycle_sentence,
     first_shown_sentence,
+    pairs_sentence,
     pooled_sentence,
     position_sentence,
     strength,
@@ -28,6 +29,7 @@ from benchmarks.presentation.preferences import (
 from benchmarks.presentation.tables import Shown
 from benchmarks.queries.preferences import (
     DISAGREE,
+    IDENTICAL,
     TIE,
     Candidate,
     Pair,
@@ -132,6 +134,11 @@ class PreferenceRow(JudgingRow):
     @property
     def total(self) -> int:
         return judgements_to_make(self.run)
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of answers, each judged in both orders."""
+        return self.total // 2
 
     @property
     def who(self) -> str:
@@ -313,8 +320,23 @@ def verdicts_of_pairs(row: PreferenceRow, compared: Sequence[int], pairs: Sequen
     """The verdicts to choose from, of all candidates or of two runs, each with how many of the ``pairs`` have it."""
     wins = [(str(each["run"]), f"{each['name']} wins") for each in row.candidates]
     wins = [each for each in wins if not compared or int(each[0]) in compared]
-    named = [(DISAGREE, _disagreement(row)), (TIE, "Tie"), *wins]
-    return [(value, f"{title} ({number(sum(pair.has(value) for pair in pairs))})") for value, title in named]
+    counts = Counter(pair.verdict for pair in pairs)
+    named = [
+        *wins,
+        (DISAGREE, _disagreement(row)),
+        (TIE, "Tie"),
+        *([(IDENTICAL, "Identical")] if row.run.judge_model else []),
+    ]
+    return [(value, f"{title} ({number(counts[value])})") for value, title in named]
+
+
+def pairs_in_words(row: PreferenceRow, pairs: Sequence[Pair]) -> str:
+    """How many pairs differ and how those were decided; empty until a judge has decided all."""
+    if row.numbers is None or not row.run.judge_model:
+        return ""
+    counts = Counter(pair.verdict for pair in pairs)
+    decided = [(each["name"], counts[str(each["run"])]) for each in row.candidates]
+    return pairs_sentence(counts[IDENTICAL], decided, counts[TIE], counts[DISAGREE])
 
 
 def pair_rows(row: PreferenceRow, pairs: Sequence[Pair], with_open: bool) -> list[PairRow]:
@@ -328,6 +350,7 @@ def _pair_row(
     row: PreferenceRow, pair: Pair, results: Mapping[int, Result], people: Mapping[str, Counter[Choice]]
 ) -> PairRow:
     names: dict[int | None, str] = {each["run"]: each["name"] for each in row.candidates} | {None: "Tie"}
+    titles = {DISAGREE: _disagreement(row), TIE: "Tie", IDENTICAL: "Identical", "": "–"}
     shown = [results[pk] for pk in pair.results.values()]
     known = shown[0].task.known_answer or {}
     orders, chosen = [], Counter[str]()
@@ -344,8 +367,8 @@ def _pair_row(
         input=shown[0].task.input,
         expected=shown[0].task.expected_output,
         answers=[(names[known["first"]], known["text"]), (names[known["second"]], known["other"])],
-        verdict=_disagreement(row) if len(pair.chosen) > 1 else names[next(iter(pair.chosen))] if pair.chosen else "–",
-        orders=orders if row.run.judge_model else [],
+        verdict=titles.get(pair.verdict) or names[int(pair.verdict)],
+        orders=orders if row.run.judge_model and not pair.identical else [],
         people=chosen.most_common(),
     )
 

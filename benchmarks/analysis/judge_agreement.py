@@ -1,12 +1,13 @@
 """How well a judge agrees with people, and the means of its runs corrected by their labels.
 
-Only labels of random reviews count: those that people chose to give, or that a rule selected, say nothing of the mean.
+Only labels of closed random reviews count. Those that people chose to give, or that a rule selected, say nothing of the
+mean, and those of open reviews would tell reviewers how others and the judge decide.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,6 +61,8 @@ class JudgeAgreement:
     n_reviewers: int
     n_other_labels: int
     """Labels of the same answers outside random reviews."""
+    n_open_reviews: int
+    """Random reviews that are open, so their labels do not count yet."""
     agreement: Interval
     kappa: Kappa
     alpha: Alpha
@@ -88,16 +91,17 @@ class JudgeAgreement:
     def disagreements(self) -> list[LabeledAnswer]:
         return [answer for answer in self.answers if answer.error]
 
-    @property
-    def shown_disagreements(self) -> list[LabeledAnswer]:
-        """Without those of open blind reviews."""
-        return [answer for answer in self.disagreements if not answer.hidden]
-
     @cached_property
     def verdict(self) -> JudgeVerdict:
-        pairs = ((True, True), (True, False), (False, True), (False, False))
-        both, strict, lenient, neither = (self.count(*pair) for pair in pairs)
-        return judge_verdict((both, strict, lenient, neither), self.leaning, self.kappa, self.corrected)
+        unlabeled = sum(each.n_judged - each.n_labels for each in self.runs)
+        return judge_verdict(
+            _counts(self.answers),
+            self.leaning,
+            self.kappa,
+            self.agreement,
+            corrected=self.corrected,
+            unlabeled=unlabeled,
+        )
 
     @cached_property
     def separations(self) -> list[Separation]:
@@ -115,6 +119,7 @@ def agreement_on(
     metric: str,
     *,
     is_one_sample: bool,
+    n_open_reviews: int,
     calibration: Run | None,
     known_answers: Share | None,
 ) -> JudgeAgreement:
@@ -122,8 +127,7 @@ def agreement_on(
 
     Answers that another judge scored in the place of this one say nothing of it. Corrected means contain them.
     """
-    answers = [answer for each in read for answer in each.labeled if not answer.by_another]
-    clusters = [answer.cluster for answer in answers]
+    answers = own_answers(read)
     return JudgeAgreement(
         judge_model=judge_model,
         metric=metric,
@@ -133,12 +137,9 @@ def agreement_on(
         answers=answers,
         n_reviewers=len(set().union(*(each.reviewers for each in read))),
         n_other_labels=sum(each.n_other_labels for each in read),
-        agreement=mean_interval([float(not answer.error) for answer in answers], clusters),
-        kappa=cohen_kappa(
-            [answer.people_pass for answer in answers],
-            [answer.judge_passes for answer in answers],
-            clusters=clusters,
-        ),
+        n_open_reviews=n_open_reviews,
+        agreement=_agreement(answers),
+        kappa=_kappa(answers),
         alpha=_people_with_each_other(answers),
         leniency=_leniency(answers),
         corrected=corrected_by_labels(read) if is_one_sample else None,
@@ -148,6 +149,33 @@ def agreement_on(
         known_answers=known_answers,
         steps=step_agreement(answers),
     )
+
+
+def own_answers(read: Sequence[AnswersOf]) -> list[LabeledAnswer]:
+    """Without those that another judge scored in the place of the run's judge."""
+    return [answer for each in read for answer in each.labeled if not answer.by_another]
+
+
+def verdict_on(answers: Sequence[LabeledAnswer]) -> tuple[Interval, JudgeVerdict]:
+    """How often judge and people agree on these answers, and the verdict of ``JudgeAgreement`` without its advice."""
+    agreement = _agreement(answers)
+    leaning = _leaning(_leniency(answers))
+    return agreement, judge_verdict(_counts(answers), leaning, _kappa(answers), agreement)
+
+
+def _counts(answers: Sequence[LabeledAnswer]) -> tuple[int, int, int, int]:
+    """How many answers people and judge pass, only people, only the judge, and neither."""
+    found = Counter((answer.people_pass, answer.judge_passes) for answer in answers)
+    return found[True, True], found[True, False], found[False, True], found[False, False]
+
+
+def _agreement(answers: Sequence[LabeledAnswer]) -> Interval:
+    return mean_interval([float(not answer.error) for answer in answers], [answer.cluster for answer in answers])
+
+
+def _kappa(answers: Sequence[LabeledAnswer]) -> Kappa:
+    people, judge = [answer.people_pass for answer in answers], [answer.judge_passes for answer in answers]
+    return cohen_kappa(people, judge, clusters=[answer.cluster for answer in answers])
 
 
 class AnswersOf:
@@ -161,7 +189,6 @@ class AnswersOf:
         self.reviewers: set[str] = set()
         self.n_other_labels = 0
         low, high = metric.range
-        self.hidden: set[int] = set()
         people = self._people(metric.name)
         of_run, of_tasks = run.metric_named(metric.name) or metric, _task_thresholds(run, metric)
         labeled = Q(pk__in=[*people]) if labeled_only else Q()
@@ -182,7 +209,6 @@ class AnswersOf:
                         labels=tuple(_scaled(label, low, high) for label in labels),
                         judge_passes=value >= (passes_at if math.isnan(own_threshold) else own_threshold),
                         people_pass=sum(labels) / len(labels) >= passes_at,
-                        hidden=result in self.hidden,
                         by_another=instead_of is not None,
                         judge_step=None if math.isnan(step) else int(step),
                         people_steps=tuple(named for _, named in people[result] if named is not None),
@@ -197,12 +223,10 @@ class AnswersOf:
             for label in labels:
                 if label.value is None:
                     continue
-                if label.queue and label.queue.blind and label.queue.closed_at is None:
-                    self.hidden.add(result)
                 if label.queue_id in reviews:
                     values[result].append((label.value, label.first_wrong_step))
                     self.reviewers.add(label.author_name)
-                else:
+                elif label.queue is None or label.queue.closed_at:
                     self.n_other_labels += 1
         return dict(values)
 
@@ -223,10 +247,10 @@ def labels_of_run(run: Run, metric: str) -> dict[int, list[Label]]:
     return {pk: by_answer[task, repeat] for pk, task, repeat in keys if (task, repeat) in by_answer}
 
 
-def random_reviews(metric: str) -> list[ReviewQueue]:
-    """Reviews that are a random sample of their runs."""
+def random_reviews(metric: str, *, with_open: bool = False) -> list[ReviewQueue]:
+    """Closed reviews that are a random sample of their runs; also the open ones, whose labels do not count yet."""
     queues = ReviewQueue.objects.filter(metric=metric) if metric else ReviewQueue.objects.all()
-    return [queue for queue in queues if queue.is_random_sample]
+    return [queue for queue in queues if queue.is_random_sample and (with_open or queue.closed_at)]
 
 
 def _task_thresholds(run: Run, metric: Metric) -> dict[int, float]:
@@ -284,7 +308,7 @@ def _parts(answers: Sequence[LabeledAnswer], field: str) -> list[Part]:
     rows = [
         Part(
             name,
-            mean_interval([float(not answer.error) for answer in part], [answer.cluster for answer in part]),
+            _agreement(part),
             sum(answer.error == "lenient" for answer in part),
             sum(answer.error == "strict" for answer in part),
             _leaning(_leniency(part)),

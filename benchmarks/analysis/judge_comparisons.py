@@ -31,8 +31,6 @@ class LabeledAnswer:
     labels: tuple[float, ...]
     judge_passes: bool
     people_pass: bool
-    hidden: bool
-    """Whether people may still label the answer in a blind review, so that nobody is shown what others say of it."""
     by_another: bool = False
     """Whether another judge gave the score, because the replies of this one could not be read"""
     judge_step: int | None = None

@@ -13,12 +13,14 @@ from benchmarks.metrics.preference import Preference
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
 from benchmarks.models import OF_MODELS, Experiment, Outcome, ReviewQueue, Run
 from benchmarks.presentation.labels import SAMPLING, STRATUM
+from benchmarks.presentation.numbers import plural
 from benchmarks.presentation.texts import visible
 from benchmarks.queries.compare import runs_to_offer
 from benchmarks.queries.preferences import preferences
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.reviews.files import MAX_BYTES, ImportedLabels, import_labels
 from benchmarks.services.reviews.queues import MAX_RUNS, create_review
+from benchmarks.services.reviews.sampling import count_answers
 
 OFFERED = 60
 """Latest experiments and preference runs to choose from."""
@@ -42,7 +44,7 @@ class ReviewForm(ProblemForm):
     )
     method = forms.ChoiceField(label="Sampling", choices=list(SAMPLING.items()))
     by = forms.ChoiceField(label="Groups", choices=list(STRATUM.items()), help_text="For equal numbers from each group")
-    size = forms.IntegerField(label="Sample size", initial=100)
+    size = forms.IntegerField(label="Answers to label", initial=100)
     overlap = forms.IntegerField(label="Labeled twice", initial=20, help_text="To measure agreement between people")
     seed = forms.IntegerField(initial=0, help_text="The same seed draws the same answers")
     outcome = forms.ChoiceField(required=False)
@@ -80,6 +82,8 @@ class ReviewForm(ProblemForm):
         self._offer("outcome", [("", "Any"), *Outcome.choices])
         runs = Run.objects.filter(OF_MODELS).select_related("dataset", "dataset_version").defer("summary")
         chosen = list(runs.filter(pk__in=self._chosen("runs")).order_by("pk"))
+        self.available = count_answers(chosen) if chosen else None
+        self._propose_size()
         latest = [run for run in runs_to_offer(chosen) if run not in chosen]
         self._offer("runs", [(run.pk, _run_title(run)) for run in (*chosen, *latest)])
         latest_of: dict[str, QuerySet[Any]] = {
@@ -89,6 +93,15 @@ class ReviewForm(ProblemForm):
         for name, rows in latest_of.items():
             offered = {row.pk: _title(row) for row in (*rows.filter(pk__in=self._chosen(name)), *rows[:OFFERED])}
             self._offer(name, [("", "None"), *offered.items()])
+
+    def _propose_size(self) -> None:
+        """No more than the chosen runs have, nor is more labeled twice."""
+        if self.available is None:
+            return
+        given = str(self.initial.get("size", ""))
+        size = min(int(given) if given.isdigit() else self.fields["size"].initial, self.available)
+        self.initial = {**self.initial, "size": size, "overlap": min(self.fields["overlap"].initial, size)}
+        self.fields["size"].help_text = f"Of {plural(self.available, 'answer')} of the chosen runs"
 
     def _chosen(self, name: str) -> list[int]:
         """The ids that were sent or are filled in."""

@@ -1,4 +1,4 @@
-"""What to do with a judge, from its agreement with people: one sentence that decides, then what it rests on."""
+"""Whether a judge can be relied on, by people's labels and by known answers: the same words on every page."""
 
 from __future__ import annotations
 
@@ -17,16 +17,31 @@ ENOUGH = 40
 """Fewer labels do not decide which way a judge errs."""
 STEP = 40
 """How many more labels the sentences speak of."""
-
-
 UNRELIABLE = 0.2
 """From this share of wrong answers passed or of right ones failed, a judge is not called usable as it is."""
+UNCHECKED = "not checked by people"
+TOO_FEW = "not reliable yet"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeStanding:
+    """Whether to rely on a judge for a metric, in a ``word``, and the ``evidence`` for it."""
+
+    word: str
+    evidence: str
+    caution: bool
+
+    @property
+    def text(self) -> str:
+        return f"{self.word}: {self.evidence}" if self.evidence else self.word
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeVerdict:
-    """``finding`` decides, ``basis`` says on what it rests, ``advice`` what to do. ``more`` labels are advised."""
+    """``word`` and ``finding`` decide, ``basis`` says on what it rests, ``advice`` what to do. ``more`` labels are
+    advised."""
 
+    word: str
     finding: str
     basis: str
     advice: str
@@ -39,9 +54,16 @@ class JudgeVerdict:
 
 
 def judge_verdict(
-    counts: tuple[int, int, int, int], leaning: str, kappa: Kappa, corrected: CorrectedMean | None
+    counts: tuple[int, int, int, int],
+    leaning: str,
+    kappa: Kappa,
+    agreement: Interval,
+    *,
+    corrected: CorrectedMean | None = None,
+    unlabeled: int = 0,
 ) -> JudgeVerdict:
-    """``counts`` are the answers that people and judge pass, only people, only the judge, and neither."""
+    """``counts`` are the answers that people and judge pass, only people, only the judge, and neither; ``unlabeled``
+    is how many judged answers have no label."""
     both, strict, lenient, neither = counts
     n = sum(counts)
     errors = (
@@ -49,35 +71,47 @@ def judge_verdict(
         f"{_share(strict, strict + both, 'right answer')}."
     )
     if n < ENOUGH:
-        more = min(ENOUGH - n, corrected.n_judged - corrected.n_labels) if corrected else ENOUGH - n
-        missing = f"Too few labels: label {number(more)} more." if more else "Too few answers: all are labeled."
+        more = min(ENOUGH - n, unlabeled)
         if not n:
-            return JudgeVerdict(missing, "Nobody has labeled an answer.", "", True, more)
-        finding = f"Agrees with people on {n_of(both + neither, n)} answers: do not rely on it yet."
-        return JudgeVerdict(finding, missing, "", True, more)
-    more, advice = _advice(corrected)
+            return JudgeVerdict(UNCHECKED, "No labels count yet: do not rely on this judge.", "", "", True, more)
+        finding = f"Do not rely on it yet: it agrees with people on {n_of(both + neither, n)} answers."
+        return JudgeVerdict(TOO_FEW, finding, _missing(n, unlabeled), "", True, more)
+    more, advice = _advice(corrected, unlabeled)
     if kappa.kappa is None:
         finding = "Not decided: judge and people give every answer the same verdict."
-        return JudgeVerdict(finding, "Label answers that differ in quality.", advice, True, more)
+        return JudgeVerdict("not decided", finding, "Label answers that differ in quality.", advice, True, more)
     if kappa.low is None or kappa.low <= 0:
         finding = "Not usable: this judge may agree with people no more often than by chance."
         advice = "Use another judge or another rubric. The corrected mean rests on the labels."
-        return JudgeVerdict(finding, errors, advice, True, more)
+        return JudgeVerdict("not usable", finding, errors, advice, True, more)
     reliable = (
         f" The corrected mean is reliable for differences above {points(corrected.detectable_difference)} points."
         if corrected
         else ""
     )
     worst = max(wrong / total for wrong, total in ((lenient, lenient + neither), (strict, strict + both)) if total)
+    word = "usable after correction"
     if leaning:
         finding = f"Usable after correction: this judge is {leaning}."
     elif worst >= UNRELIABLE:
-        finding = "Usable only after correction: this judge errs often."
-    elif lenient + strict:
-        finding = "Usable: this judge errs, but is not significantly lenient or strict."
+        finding = "Usable after correction: this judge errs often."
+    elif agreement.low is None or agreement.low < 1 - UNRELIABLE:
+        finding = f"Usable after correction: it may differ from people on more than {percent(UNRELIABLE)} of answers."
     else:
-        finding = "Usable: this judge agrees with people on every labeled answer."
-    return JudgeVerdict(finding, errors + reliable, advice, bool(leaning) or worst >= UNRELIABLE, more)
+        word = "usable"
+        finding = "Usable: this judge errs, but is not significantly lenient or strict."
+        if not lenient + strict:
+            finding = "Usable: this judge agrees with people on every labeled answer."
+    return JudgeVerdict(word, finding, errors + reliable, advice, word != "usable", more)
+
+
+def _missing(n: int, unlabeled: int) -> str:
+    """What fewer labels than ``ENOUGH`` still need."""
+    if not unlabeled:
+        return f"All of its answers are labeled; {ENOUGH} decide. Run more tasks, then label them."
+    if n + unlabeled < ENOUGH:
+        return f"Label the {plural(unlabeled, 'other answer')}, then run more tasks: {ENOUGH} labels decide."
+    return f"Label {number(ENOUGH - n)} more: {ENOUGH} labels decide."
 
 
 def calibration_leaning(numbers: Agreement) -> str:
@@ -113,22 +147,33 @@ def kappa_words(kappa: Kappa) -> str:
     return next(words for end, words in KAPPA_WORDS if kappa.kappa <= end) + " agreement"
 
 
-def judged_by(judge_model: str, with_people: Interval | None, on_known: float | None) -> str:
-    """Who gave a score and what is known of it: ``judged by openai/judge, not calibrated``.
+def judge_standing(
+    verdict: JudgeVerdict | None, agreement: Interval | None, known: Agreement | None, n_open: int = 0
+) -> JudgeStanding:
+    """Of a judge for a metric: the ``verdict`` by people's labels, or ``None`` without any; ``known`` answers alone
+    decide nothing, because they are of another kind; ``n_open`` are the open reviews."""
+    found = []
+    if verdict and agreement and agreement.n and agreement.mean is not None:
+        share = percent(agreement.mean) if agreement.n >= ENOUGH else number(round(agreement.mean * agreement.n))
+        found.append(f"agrees with people on {share} of {plural(agreement.n, 'answer')}")
+    if known and known.accuracy.mean is not None:
+        leaning = calibration_leaning(known)
+        share = f"right on {percent(known.accuracy.mean)} of {plural(known.accuracy.n, 'known answer')}"
+        found.append(f"{share} ({leaning})" if leaning else share)
+    if n_open:
+        found.append(f"{plural(n_open, 'open review')} not counted yet")
+    checked = verdict is not None and verdict.word != UNCHECKED
+    return JudgeStanding(
+        verdict.word if verdict and checked else UNCHECKED,
+        ", ".join(found),
+        verdict.caution if verdict and checked else True,
+    )
 
-    ``with_people`` is the share of labeled answers with the verdict of people, which calibrates a judge from ``ENOUGH``
-    of them on; ``on_known`` is the share of right verdicts on canvas questions, of which the truth is known.
-    """
+
+def judged_by(judge_model: str, standing: JudgeStanding) -> str:
+    """Who gave a score and whether to rely on it: ``judged by openai/judge, not checked by people``."""
     judge = f"judged by {listed(judges_named(judge_model))}" if judge_model else "judged"
-    found, calibrated = [], on_known is not None
-    if with_people is not None and with_people.mean is not None:
-        enough, agree = with_people.n >= ENOUGH, with_people.mean
-        share = percent(agree) if enough else number(round(agree * with_people.n))
-        found.append(f"agrees with people on {share} of {plural(with_people.n, 'answer')}")
-        calibrated = calibrated or enough
-    if on_known is not None:
-        found.append(f"right on {percent(on_known)} of canvas questions")
-    return f"{judge}, {'calibrated' if calibrated else 'not calibrated'}" + (f": {', '.join(found)}" if found else "")
+    return f"{judge}, {standing.text}"
 
 
 def _share(n: int, total: int, noun: str) -> str:
@@ -137,12 +182,12 @@ def _share(n: int, total: int, noun: str) -> str:
     return f"{number(n)} of {plural(total, noun)} ({percent(n / total)})"
 
 
-def _advice(corrected: CorrectedMean | None) -> tuple[int, str]:
+def _advice(corrected: CorrectedMean | None, unlabeled: int) -> tuple[int, str]:
     """How many more labels to give, and what they would bring."""
-    if corrected is None:
-        return STEP, ""
-    more = min(STEP, corrected.n_judged - corrected.n_labels)
+    more = min(STEP, unlabeled)
     if more <= 0:
         return 0, "All answers are labeled."
+    if corrected is None:
+        return more, ""
     then = 2**0.5 * corrected.half_width_with(corrected.n_labels + more)
     return more, f"{plural(more, 'more label')} would lower that to {points(then)} points."

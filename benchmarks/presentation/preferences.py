@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.presentation.numbers import interval, number, percent, plural, points
+from benchmarks.presentation.ranks import listed
 from benchmarks.statistics.agreement import Kappa
 from benchmarks.statistics.alpha import Alpha
 from benchmarks.statistics.cycles import Cycles
@@ -39,6 +40,19 @@ def verdict(names: Sequence[str], numbers: Preferences, who: str = "The judge") 
     if len(first) == len(names):
         return f"No significant preference{by}."
     return f"{', '.join(first[:-1])} and {first[-1]} share the first rank{by}: they are not significantly different."
+
+
+def pairs_sentence(identical: int, decided: Sequence[tuple[str, int]], tied: int, disagree: int) -> str:
+    """How many pairs of answers differ and how those were ``decided``, by the winner."""
+    differ = sum(n for _, n in decided) + tied + disagree
+    total = plural(differ + identical, "pair")
+    if not differ:
+        return f"The answers of all {total} are identical, so there is nothing to prefer." if identical else ""
+    parts = [f"{name} wins {number(n)}" for name, n in decided if n]
+    parts += [f"{number(tied)} {'ties' if tied > 1 else 'tie'}"] if tied else []
+    parts += [f"the orders disagree on {number(disagree)}"] if disagree else []
+    same = f" The other {number(identical)} are identical and need no verdict." if identical else ""
+    return f"{number(differ)} of {total} of answers {'differs' if differ == 1 else 'differ'}: {listed(parts)}.{same}"
 
 
 def basis_sentence(who: str, dataset: str, numbers: Preferences) -> str:

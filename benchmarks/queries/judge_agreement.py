@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Q
 
 from benchmarks.analysis.judge_agreement import (
     AnswersOf,
@@ -14,36 +15,46 @@ from benchmarks.analysis.judge_agreement import (
     agreement_on,
     corrected_by_labels,
     level_of,
+    own_answers,
     random_reviews,
+    verdict_on,
 )
+from benchmarks.analysis.judge_comparisons import LabeledAnswer
 from benchmarks.metrics.registered_metrics import metric_named
-from benchmarks.models import COMPLETED, OF_MODELS, Label, ReviewQueue, Run
+from benchmarks.models import COMPLETED, OF_MODELS, Label, Result, ReviewQueue, Run
+from benchmarks.presentation.judges import JudgeVerdict
 from benchmarks.queries.judges import agreement_of, latest_calibrations
 from benchmarks.statistics.alpha import Alpha, alpha_of
-from benchmarks.statistics.intervals import Interval, mean_interval
+from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.prediction_powered import CorrectedMean
 
 MOST_RUNS = 50
 """The latest labeled runs of a judge; older ones are left out."""
 
 
-def judges_with_labels() -> list[tuple[str, str, int]]:
-    """Judge, metric and number of labels of random reviews, by judge and metric."""
-    queues = [queue for queue in random_reviews("") if (metric := metric_named(queue.metric)) and metric.judged]
-    if not queues:
-        return []
-    labels = Label.objects.filter(queue__in=queues, replaced_at=None, value__isnull=False).order_by()
-    n_labels = dict(labels.values_list("queue").annotate(Count("pk")))
-    judges: dict[int, set[str]] = defaultdict(set)
-    sources = {pk for queue in queues for pk in queue.source.get("runs", [])}
-    for pk, source, judge in _judged_runs(sources).values_list("pk", "rescored_from", "judge_model"):
-        judges[pk].add(judge)
-        judges[source or pk].add(judge)
-    totals: Counter[tuple[str, str]] = Counter()
-    for queue in queues:
-        names = set().union(*(judges[pk] for pk in queue.source.get("runs", [])))
-        totals.update({(name, queue.metric): n_labels[queue.pk] for name in names if queue.pk in n_labels})
-    return sorted((judge, metric, total) for (judge, metric), total in totals.items())
+@dataclass(frozen=True, slots=True)
+class PeoplesVerdict:
+    """What the labels of closed random reviews say of a judge; ``verdict`` is without advice. ``open_reviews`` are the
+    ids of those that are drawn from its answers and do not count yet."""
+
+    agreement: Interval
+    verdict: JudgeVerdict
+    open_reviews: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class DisputedAnswer:
+    """A labeled answer on which judge and people disagree; ``task`` is the id of its task."""
+
+    answer: LabeledAnswer
+    task: str
+
+
+def disputed_answers(answers: Sequence[LabeledAnswer]) -> list[DisputedAnswer]:
+    """These answers with their tasks, in one query."""
+    results = Result.objects.filter(pk__in=[answer.result for answer in answers])
+    tasks = dict(results.values_list("pk", "task__task_id"))
+    return [DisputedAnswer(answer, tasks[answer.result]) for answer in answers]
 
 
 def judge_agreement(
@@ -54,40 +65,45 @@ def judge_agreement(
     if known is None or known.range[1] is None:
         return None
     reviews = _reviews_of_runs(metric)
+    drawn = [queue.pk for queue in random_reviews(metric)]
     scope = {name: value for name, value in (("pk", run), ("experiment", experiment)) if value is not None}
     chosen = _runs_judged_by(judge_model, metric, reviews, **scope)
     if not chosen:
         return None
     read = [AnswersOf(each, known) for each in reversed(chosen)]
-    sources = {frozenset(reviews[each.run.pk] | reviews[each.run.rescored_from or 0]) for each in read}
+    of_runs = [reviews[each.run.pk] | reviews[each.run.rescored_from or 0] for each in read]
     calibration = latest_calibrations(judge_model).get(metric)
     numbers = agreement_of(calibration) if calibration else None
     return agreement_on(
         read,
         judge_model,
         metric,
-        is_one_sample=len(sources) == 1,
+        is_one_sample=len({frozenset(queues.intersection(drawn)) for queues in of_runs}) == 1,
+        n_open_reviews=len(set().union(*of_runs).difference(drawn)),
         calibration=calibration,
         known_answers=numbers.accuracy if numbers else None,
     )
 
 
-def agreement_with_people(judge_model: str, metric: str) -> Interval | None:
-    """The agreement on all runs as ``judge_agreement`` has it, from labeled answers only; ``None`` without any."""
+def peoples_verdict(judge_model: str, metric: str) -> PeoplesVerdict | None:
+    """The verdict of ``judge_agreement`` on all runs, from labeled answers only; ``None`` if no review was drawn."""
     known = metric_named(metric)
     if known is None or known.range[1] is None:
         return None
-    chosen = _runs_judged_by(judge_model, metric, _reviews_of_runs(metric))
+    reviews = _reviews_of_runs(metric)
+    chosen = _runs_judged_by(judge_model, metric, reviews)
+    if not chosen:
+        return None
+    closed = {queue.pk for queue in random_reviews(metric)}
+    drawn = set().union(*(reviews[run.pk] | reviews[run.rescored_from or 0] for run in chosen))
     read = [AnswersOf(each, known, labeled_only=True) for each in reversed(chosen)]
-    answers = [answer for each in read for answer in each.labeled]
-    clusters = [answer.cluster for answer in answers]
-    return mean_interval([float(not answer.error) for answer in answers], clusters) if answers else None
+    return PeoplesVerdict(*verdict_on(own_answers(read)), sorted(drawn - closed))
 
 
 def _reviews_of_runs(metric: str) -> dict[int, set[int]]:
-    """Run → the random reviews of a metric that were drawn from it."""
+    """Run → the random reviews of a metric that were drawn from it, also open ones."""
     reviews: dict[int, set[int]] = defaultdict(set)
-    for queue in random_reviews(metric):
+    for queue in random_reviews(metric, with_open=True):
         for pk in queue.source.get("runs", []):
             reviews[pk].add(queue.pk)
     return reviews

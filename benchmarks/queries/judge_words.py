@@ -1,38 +1,43 @@
-"""Who judged a score and whether that judge is calibrated, in words that stand beside the score everywhere."""
+"""Who judged a score and whether to rely on that judge, in words that stand beside the score everywhere."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 from django.core.cache import cache as shared_cache
-from django.db.models import Max
+from django.db.models import Count, Max, Sum
 
 from benchmarks.analysis.kept import CACHE_SECONDS
 from benchmarks.metrics.registered_metrics import metric_named, parts_of
-from benchmarks.models import Label, Run
-from benchmarks.presentation.judges import JudgeVerdict, judged_by
+from benchmarks.models import COMPLETED, OF_MODELS, Label, ReviewQueue, Run, RunKind
+from benchmarks.presentation.judges import JudgeStanding, judge_standing, judged_by
 from benchmarks.presentation.labels import metric_title
-from benchmarks.queries.judge_agreement import agreement_with_people, judge_agreement, judges_with_labels
+from benchmarks.queries.judge_agreement import PeoplesVerdict, peoples_verdict
 from benchmarks.queries.judges import agreement_of, latest_calibrations_of
-from benchmarks.statistics.intervals import Interval
 
-T = TypeVar("T")
 Judged = tuple[str, str]
 """A judge, as a run names it, and a metric."""
 
 
 @dataclass(frozen=True, slots=True)
-class LabeledJudge:
-    """A judge whose answers people have labeled in random reviews: ``n_labels`` labels on ``agreement.n`` answers."""
+class JudgeRow:
+    """A judge that scored runs by a metric, or was calibrated for it: ``n_runs`` with ``n_answers``, ``run`` being
+    the latest."""
 
     judge: str
     metric: str
-    n_labels: int
-    agreement: Interval
-    verdict: JudgeVerdict
+    standing: JudgeStanding
+    people: PeoplesVerdict | None
+    calibration: Run | None
+    n_runs: int = 0
+    n_answers: int = 0
+    run: int | None = None
+
+    @property
+    def all_labeled(self) -> bool:
+        return self.people is not None and self.people.agreement.n >= self.n_answers
 
 
 def judged_scores(scored: Iterable[tuple[Run, str]]) -> tuple[Judged, ...]:
@@ -42,33 +47,50 @@ def judged_scores(scored: Iterable[tuple[Run, str]]) -> tuple[Judged, ...]:
 
 
 def judge_words(judged: Collection[Judged]) -> dict[Judged, str]:
-    """``Correctness, judged by openai/judge, not calibrated`` for each; two queries, none without any.
-
-    What people said is kept until one of them says more.
-    """
+    """``Correctness, judged by openai/judge, not checked by people`` for each; three queries, none without any."""
     if not judged:
         return {}
-    calibrations = latest_calibrations_of({judge for judge, _ in judged})
-    latest = _latest_labels({metric for _, metric in judged})
     return {
-        (judge, metric): f"{metric_title(metric)}, "
-        + judged_by(
-            judge,
-            _kept("agreement", judge, metric, latest[metric], agreement_with_people) if metric in latest else None,
-            _accuracy(calibrations.get((judge, metric))),
-        )
-        for judge, metric in judged
+        (row.judge, row.metric): f"{metric_title(row.metric)}, {judged_by(row.judge, row.standing)}"
+        for row in rows_of(judged)
     }
 
 
-def labeled_judges() -> list[LabeledJudge]:
-    """What people's labels say of each judge and metric. It is kept until one of them says more."""
-    found = judges_with_labels()
-    latest = _latest_labels({metric for _, metric, _ in found})
+def rows_of(judged: Iterable[Judged]) -> list[JudgeRow]:
+    """What is known of these, in their order, without their runs."""
+    return _rows(dict.fromkeys(judged, ()))
+
+
+def judge_rows() -> list[JudgeRow]:
+    """Every judge and metric of completed runs and calibrations, those that may be relied on last."""
+    used: dict[Judged, tuple[int, ...]] = {}
+    completed = Run.objects.filter(OF_MODELS, status__in=COMPLETED).exclude(judge_model="").order_by()
+    counted = completed.values_list("judge_model", "metrics").annotate(Count("pk"), Sum("done"), Max("pk"))
+    for judge, metrics, *counts in counted:
+        for metric in filter(_is_judged, metrics):
+            n_runs, n_answers, latest = used.get((judge, metric), (0, 0, 0))
+            used[judge, metric] = (n_runs + counts[0], n_answers + counts[1], max(latest, counts[2]))
+    calibrated = Run.objects.filter(kind=RunKind.CALIBRATION, status__in=COMPLETED).order_by()
+    for judge, metrics in calibrated.values_list("judge_model", "metrics").distinct():
+        used.setdefault((judge, metrics[0]), ())
+    return sorted(_rows(used), key=lambda row: (not row.standing.caution, -row.n_runs, row.judge, row.metric))
+
+
+def _rows(used: Mapping[Judged, tuple[int, ...]]) -> list[JudgeRow]:
+    """For each judge and metric, with what is counted of its runs. What people said is kept until it changes."""
+    calibrations = latest_calibrations_of({judge for judge, _ in used})
+    stamps = _stamps({metric for _, metric in used})
     rows = []
-    for judge, metric, n_labels in found:
-        if verdict := _kept("verdict", judge, metric, latest[metric], _verdict):
-            rows.append(LabeledJudge(judge, metric, n_labels, *verdict))
+    for (judge, metric), counted in used.items():
+        people = _peoples_verdict(judge, metric, stamps[metric]) if metric in stamps else None
+        calibration = calibrations.get((judge, metric))
+        known = agreement_of(calibration) if calibration else None
+        standing = (
+            judge_standing(people.verdict, people.agreement, known, len(people.open_reviews))
+            if people
+            else judge_standing(None, None, known)
+        )
+        rows.append(JudgeRow(judge, metric, standing, people, calibration, *counted))
     return rows
 
 
@@ -100,28 +122,20 @@ def _is_judged(metric: str) -> bool:
     return known is not None and known.judged
 
 
-def _accuracy(calibration: Run | None) -> float | None:
-    numbers = agreement_of(calibration) if calibration else None
-    return numbers.accuracy.mean if numbers else None
+def _stamps(metrics: Collection[str]) -> dict[str, str]:
+    """Metric → what changes with each label and each review of it; metrics without reviews are left out."""
+    labels = dict(Label.objects.filter(metric__in=metrics).order_by().values_list("metric").annotate(Max("pk")))
+    reviews = ReviewQueue.objects.filter(metric__in=metrics).order_by().values_list("metric")
+    counted = reviews.annotate(Max("pk"), Count("pk"), Count("closed_at"), Max("closed_at"))
+    return {metric: f"{labels.get(metric)} {found}" for metric, *found in counted}
 
 
-def _verdict(judge: str, metric: str) -> tuple[Interval, JudgeVerdict] | None:
-    found = judge_agreement(judge, metric)
-    return (found.agreement, found.verdict) if found else None
-
-
-def _latest_labels(metrics: Collection[str]) -> dict[str, int]:
-    """Metric → the id of its latest label."""
-    labels = Label.objects.filter(metric__in=metrics).order_by()
-    return dict(labels.values_list("metric").annotate(Max("pk")))
-
-
-def _kept(kind: str, judge: str, metric: str, latest_label: int, read: Callable[[str, str], T]) -> T:
-    """What ``read`` says of the judge and the metric, kept until there is a later label."""
+def _peoples_verdict(judge: str, metric: str, stamp: str) -> PeoplesVerdict | None:
+    """From the cache until there is a later label, or a review is drawn, closed or opened."""
     # Hashed, because names of judges hold what keys may not.
-    key = f"{kind}:" + hashlib.sha256(f"{judge}\0{metric}\0{latest_label}".encode()).hexdigest()
-    kept: tuple[T] | None = shared_cache.get(key)
+    key = "people:" + hashlib.sha256(f"{judge}\0{metric}\0{stamp}".encode()).hexdigest()
+    kept: tuple[PeoplesVerdict | None] | None = shared_cache.get(key)
     if kept is None:
-        kept = (read(judge, metric),)
+        kept = (peoples_verdict(judge, metric),)
         shared_cache.set(key, kept, CACHE_SECONDS)
     return kept[0]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TypedDict
 
 from django.db.models import OuterRef, QuerySet, Subquery
@@ -23,11 +25,13 @@ from benchmarks.analysis.score_table import read_scores
 from benchmarks.metrics.preference import Preference
 from benchmarks.models import COMPLETED, Dataset, Label, Result, Run, RunKind
 from benchmarks.presentation.labels import dataset_title
+from benchmarks.queries.compare import alike, runs_to_offer
 from benchmarks.summary import Preferences
 
+MOST_PROPOSED = 6
 _FORMAT = 2
 """Goes up when ``Preferences`` changes, so that no old one is read from the cache."""
-DISAGREE, TIE = "disagree", "tie"
+DISAGREE, TIE, IDENTICAL = "disagree", "tie", "identical"
 """Verdicts by which pairs are filtered, beside the id of the run that wins."""
 
 
@@ -77,35 +81,59 @@ def strengths_of_experiment(experiment_id: int, with_open: bool) -> list[tuple[R
 @dataclass(frozen=True, slots=True)
 class Pair:
     """Two answers to one task. ``results`` are the ids of the results that show them, by the run whose answer is first:
-    both orders, or one. ``chosen`` are the runs that the judge or people chose, with ``None`` for a tie.
+    both orders, or one. ``chosen`` are the runs that the judge or people chose, with ``None`` for a tie. Of
+    ``identical`` answers no judge is asked.
     """
 
     results: dict[int, int]
     chosen: set[int | None]
+    identical: bool = False
 
-    def has(self, verdict: str) -> bool:
-        """Whether the verdict is this one: the id of a run that always wins, ``TIE`` or ``DISAGREE``."""
-        if verdict == DISAGREE:
-            return len(self.chosen) > 1
-        return {"" if run is None else str(run) for run in self.chosen} == {"" if verdict == TIE else verdict}
+    @property
+    def verdict(self) -> str:
+        """The id of a run that always wins, ``TIE``, ``DISAGREE`` or ``IDENTICAL``; empty without one."""
+        if self.identical:
+            return IDENTICAL
+        if len(self.chosen) > 1:
+            return DISAGREE
+        return "".join(TIE if run is None else str(run) for run in self.chosen)
 
 
 def pairs_of_answers(run: Run, compared: Sequence[int], with_open: bool) -> list[Pair]:
-    """The pairs in order, each once; only those between two runs if they are named.
+    """The pairs, each once, decided ones first and identical answers last; only those between two runs if named.
 
     Without a judge people decide; their choices in blind reviews that are open are left out unless ``with_open``.
     """
     people = {} if run.judge_model else choices_of_people(run.dataset_version.tasks.values("content_hash"), with_open)
     pairs: dict[tuple[str, frozenset[int]], Pair] = {}
-    table = read_scores(run, Preference.name, "result", "cluster", "content", "first", "second")
-    for pk, cluster, shown, first, second, value in table.rows():
+    table = read_scores(run, Preference.name, "result", "cluster", "content", "first", "second", "judge_calls")
+    for pk, cluster, shown, first, second, calls, value in table.rows():
         if not {first, second}.issuperset(compared):
             continue
-        pair = pairs.setdefault((cluster, frozenset((first, second))), Pair({}, set()))
+        identical = calls is None and not math.isnan(value)
+        pair = pairs.setdefault((cluster, frozenset((first, second))), Pair({}, set(), identical))
         pair.results[first] = pk
         choices = people.get(shown, ()) if math.isnan(value) else [choice_of(value)]
         pair.chosen.update({"first": first, "tie": None, "second": second}[choice] for choice in choices)
-    return list(pairs.values())
+    last = (DISAGREE, TIE, IDENTICAL, "")
+    return sorted(pairs.values(), key=lambda pair: last.index(pair.verdict) if pair.verdict in last else -1)
+
+
+def proposed_pairs() -> list[tuple[Run, Run]]:
+    """Two models' latest runs that ask the same tasks alike and were not compared side by side yet, one pair a group
+    of such runs, the highest scores first."""
+    chosen = Run.objects.filter(kind=RunKind.PREFERENCE).values_list("preference__candidates", flat=True)
+    compared = {frozenset(each["run"] for each in candidates) for candidates in chosen}
+    groups: dict[tuple[object, ...], dict[str, Run]] = defaultdict(dict)
+    for run in runs_to_offer(()):
+        if not run.model.startswith("baseline/"):
+            groups[alike(run)].setdefault(run.model, run)
+    proposed = []
+    for models in groups.values():
+        best = sorted(models.values(), key=lambda run: -(getattr(run, "score", None) or 0.0))
+        new = (pair for pair in combinations(best, 2) if frozenset(run.pk for run in pair) not in compared)
+        proposed += [pair for pair in (next(new, None),) if pair]
+    return sorted(proposed, key=lambda pair: -min(getattr(run, "score", None) or 0.0 for run in pair))[:MOST_PROPOSED]
 
 
 def results_of_pairs(run: Run, pairs: Iterable[Pair]) -> dict[int, Result]:

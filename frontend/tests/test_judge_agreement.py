@@ -35,8 +35,9 @@ def test_the_page_begins_with_what_to_do_and_joins_labels_with_known_answers(cli
             "Usable after correction: this judge is lenient.",
             "more labels would lower that to",
             "Agreement with people",
-            "Judge alone",
             "Direction of errors",
+            "Disagreements",
+            "Judge alone",
             "By model",
             "Against known answers",
         )
@@ -67,10 +68,37 @@ def test_too_few_labels_say_how_many_are_missing(client: Client) -> None:
     run, truth = make_judged_run(60)
     label_answers(run, truth, make_review(run), n=12)
     shown = text(page(client, ADDRESS))
-    assert "of 12 answers: do not rely on it yet. Too few labels: label 28 more." in shown
-    assert "A corrected mean requires 20 labeled answers." in shown
+    assert "of 12 answers. Label 28 more: 40 labels decide." in shown
+    assert "A corrected mean" not in shown
     assert "Calibrate judge" in shown
-    assert "of 12 answers: do not rely on it yet. Too few labels: label 28 more." in text(page(client, "/judges/"))
+    listed = text(page(client, "/judges/"))
+    assert "Not reliable yet" in listed
+    assert "12 of 40 needed" in listed
+
+
+def test_a_judge_has_one_verdict_in_the_same_words_on_every_page(client: Client) -> None:
+    run, truth = make_judged_run(8)
+    label_answers(run, truth, make_review(run), n=8)
+    calibration = make_calibration()
+    said = re.search(
+        r"not reliable yet: agrees with people on \d of 8 answers, right on .*? known answers",
+        text(page(client, f"/runs/{run.pk}/")),
+    )
+    assert said
+    assert said[0] in text(page(client, f"/judges/{calibration.pk}/"))
+    assert said[0][1:] in text(page(client, f"/runs/{run.pk}/")).partition("Judge reliability")[2]
+    assert "All of its answers are labeled" in text(page(client, ADDRESS))
+    assert "more</a>" not in page(client, ADDRESS)
+
+
+def test_labels_of_an_open_review_are_on_no_page_of_the_judge(client: Client) -> None:
+    run, truth = make_judged_run(60)
+    label_answers(run, truth, make_review(run, closed_at=None), n=50)
+    assert "No labels count yet" in text(page(client, ADDRESS))
+    assert "1 open review not counted until closed." in text(page(client, ADDRESS))
+    assert "Finish the open review" in text(page(client, "/judges/"))
+    for address in (ADDRESS, "/judges/", f"/runs/{run.pk}/"):
+        assert "agrees with people on" not in text(page(client, address))
 
 
 def test_the_page_says_how_often_judge_and_people_name_the_same_step(client: Client) -> None:
@@ -90,7 +118,7 @@ def test_without_labels_there_is_no_such_page(client: Client) -> None:
     make_judged_run(30)
     for address in (ADDRESS, "/judges/agreement/", f"{ADDRESS}&run=99", "/judges/agreement/more-labels.svg"):
         assert client.get(address).status_code == 404, address
-    assert "Agreement with people" not in page(client, "/judges/")
+    assert "Not checked by people" in page(client, "/judges/")
 
 
 def test_the_chart_of_more_labels_is_drawn_and_starts_at_what_is_there(client: Client) -> None:

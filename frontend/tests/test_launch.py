@@ -312,7 +312,7 @@ def test_only_metrics_that_apply_are_listed_in_groups_and_only_when_asked_for(cl
     assert "answer_relevancy" in listed["By a judge"]
     assert "latency" in listed["Measured beside it"]
     assert "json_schema" not in html
-    assert "not calibrated" in html
+    assert "not checked by people" in html
     assert client.post("/runs/new/metrics/none/").status_code == 404
 
 

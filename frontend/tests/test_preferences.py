@@ -62,6 +62,7 @@ def test_a_comparison_leads_to_an_estimate_a_run_and_its_page(endpoint: Endpoint
     page = text_of(client, f"/preferences/{run.pk}/")
     assert "loop/bbb is preferred: it wins 100% of its comparisons" in page
     assert "No significant position bias" in page
+    assert "30 of 30 pairs of answers differ: loop/bbb wins 30." in page
     assert f"Preference run {run.pk}" in text_of(client, "/preferences/")
     pairs = text_of(client, f"/preferences/{run.pk}/pairs/?a=0&b=1")
     assert "loop/judge saw each pair of different answers in both orders." in pairs
@@ -89,6 +90,7 @@ def test_each_pair_is_shown_once_and_filtered_by_verdict(endpoint: Endpoint, cli
         return re.findall(r"</th> <td[^>]*>(.*?)</td>", text_of(client, address + query))
 
     shown = verdicts("")
+    assert shown[6:] == ["The orders disagree"] * 6 + ["Tie"] * 3, "decided ones first"
     assert len(shown) == 15
     wins = {"loop/ccccc": 4, "loop/bbb": 2}
     assert {name: shown.count(name) for name in wins} == wins
@@ -244,3 +246,30 @@ def test_people_choose_between_hostile_answers_without_a_judge(endpoint: Endpoin
     question = client.post(f"/preferences/{run.pk}/do/delete/").content.decode()
     assert f"Delete preference run {run.pk}, its " in question
     assert "and 4 choices of people?" in question
+
+
+def test_identical_answers_are_counted_apart_and_listed_last(endpoint: Endpoint, client: Client) -> None:
+    def answers(asked: Asked) -> str:
+        same = asked.body["model"] != "judge" and re.search(r"What is [2-9]", asked.prompt)
+        return "the same" if same else longer(asked)
+
+    endpoint(answers)
+    runs = sources("a", "bbb", tasks=5)
+    run = worked(start_preference({"runs": [each.pk for each in runs], "judge_model": JUDGE}))
+    said = "1 of 5 pairs of answers differs: loop/bbb wins 1. The other 4 are identical and need no verdict."
+    assert said in text_of(client, f"/preferences/{run.pk}/")
+    assert "1 of 5" in text_of(client, "/preferences/")
+    pairs = text_of(client, f"/preferences/{run.pk}/pairs/")
+    assert re.findall(r"</th> <td[^>]*>(.*?)</td>", pairs) == ["loop/bbb", *["Identical"] * 4]
+    assert "Identical (4)" in pairs
+
+
+def test_the_list_starts_a_preference_of_two_runs_that_are_proposed(endpoint: Endpoint, client: Client) -> None:
+    endpoint(longer)
+    runs = sources("a", "bbb", tasks=2)
+    assert "Choose two runs" in text_of(client, "/preferences/")
+    form = html.unescape(text_of(client, "/preferences/new/"))
+    assert re.search(rf'href="/preferences/new/\?runs=({runs[0].pk}%2C{runs[1].pk}|{runs[1].pk}%2C{runs[0].pk})"', form)
+    worked(start_preference({"runs": [each.pk for each in runs], "judge_model": JUDGE}))
+    assert "New preference" in text_of(client, "/preferences/")
+    assert "Choose two runs" not in text_of(client, "/preferences/new/"), "they are compared"

@@ -125,32 +125,34 @@ def test_a_judged_score_names_its_judge_on_every_page(client: Client) -> None:
     addresses = ["/", "/benchmarks/", "/leaderboard/", "/models/a/x/", f"/experiments/{experiment.pk}/"]
     addresses += [f"/runs/{runs[0].pk}/", f"/compare/?runs={runs[0].pk},{runs[1].pk}"]
     for path in addresses:
-        assert f"Correctness, judged by {JUDGE}, not calibrated" in shown(client, path), path
+        assert f"Correctness, judged by {JUDGE}, not checked by people" in shown(client, path), path
     report = b"".join(client.get(f"/runs/{runs[0].pk}/export.html")).decode()
-    assert f"Correctness, judged by {JUDGE}, not calibrated" in report
+    assert f"Correctness, judged by {JUDGE}, not checked by people" in report
 
 
-def test_a_judge_whose_answers_people_have_labeled_is_calibrated(client: Client) -> None:
+def test_a_judge_whose_answers_people_have_labeled_is_called_usable_or_not(client: Client) -> None:
     run, truth = make_judged_run(200, lenient=0.2, model="a/x", summarized_at=timezone.now())
     label_answers(run, truth, make_review(run), n=39)
-    few = rf"judged by {JUDGE}, not calibrated: agrees with people on \d\d of 39 answers\)"
-    assert re.search(few, shown(client, "/leaderboard/")), "too few labels are counted, and calibrate nothing"
+    few = rf"judged by {JUDGE}, not reliable yet: agrees with people on \d\d of 39 answers\)"
+    assert re.search(few, shown(client, "/leaderboard/")), "too few labels are counted, and decide nothing"
     label_answers(run, truth, make_review(run), n=80, author="eve")
     words = shown(client, "/leaderboard/")
     assert re.search(
-        rf"\(Correctness, judged by {JUDGE}, calibrated: agrees with people on \d\d(\.\d)?% of 8\d answers\)", words
+        rf"\(Correctness, judged by {JUDGE}, usable( after correction)?: agrees with people on "
+        rf"\d\d(\.\d)?% of 8\d answers\)",
+        words,
     )
 
 
-def test_a_judge_that_was_measured_on_known_answers_is_calibrated(client: Client) -> None:
+def test_known_answers_are_named_and_do_not_decide(client: Client) -> None:
     run(make_dataset(23), "a/x", 9, metrics=[METRIC], judge_model=JUDGE)
     found = make_calibration(judge_model=JUDGE, metrics=[METRIC]).numbers.agreement
     assert found is not None
-    right = f"right on {percent(found.accuracy.mean)} of canvas questions)"
-    assert f"judged by {JUDGE}, calibrated: {right}" in shown(client, "/leaderboard/")
+    right = f"right on {percent(found.accuracy.mean)} of {found.accuracy.n} known answers"
+    assert f"judged by {JUDGE}, not checked by people: {right}" in shown(client, "/leaderboard/")
     judged, truth = make_judged_run(8, lenient=0.2, model="a/y", summarized_at=timezone.now())
     label_answers(judged, truth, make_review(judged), n=8)
-    both = rf"judged by {JUDGE}, calibrated: agrees with people on \d of 8 answers, {re.escape(right)}"
+    both = rf"judged by {JUDGE}, not reliable yet: agrees with people on \d of 8 answers, {re.escape(right)}"
     assert re.search(both, shown(client, f"/leaderboard/?dataset={judged.dataset.slug}")), (
         "the one does not hide the other"
     )

@@ -29,7 +29,7 @@ def test_a_rescoring_is_estimated_started_and_listed_beside_the_run(client: Clie
     boxes = " ".join(opened.content.decode().split())
     assert 'name="metrics" value="exact_match" id="metric-exact_match" checked' in boxes
     assert "json_schema" not in boxes, "only what applies is listed"
-    assert "judged by loop/judge, not calibrated" in boxes
+    assert "judged by loop/judge, not checked by people" in boxes
     sent = {"metrics": ["correctness", "contains"], "version": "1", "concurrency": "32"}
     estimated = client.post(f"{shown}rescore/", {**sent, "do": "plan"})
     assert estimated.context["plan"].judge_requests == 3

@@ -125,6 +125,16 @@ def test_a_review_is_created_labeled_and_closed(client: Client) -> None:
     assert client.post("/reviews/new/", {"runs": "x"}).status_code == 400
 
 
+def test_the_form_proposes_no_more_labels_than_the_chosen_runs_have_answers(client: Client) -> None:
+    run = make_scored_run(values=[1.0] * 8)
+    form = " ".join(client.get(f"/reviews/new/?runs={run.pk}&size=40").content.decode().split())
+    assert re.search(r'name="size" value="8"', form)
+    assert re.search(r'name="overlap" value="8"', form)
+    assert "Of 8 answers of the chosen runs" in form
+    assert "These runs have 8 answers: choose more runs." in form
+    assert "100 labels" not in form
+
+
 def test_a_closed_review_concludes_with_its_agreement_and_the_answers_in_dispute(client: Client) -> None:
     run = make_scored_run(values=[1.0, 0.0, 1.0])
     sent = {"name": "Check", "metric": "exact_match", "runs": str(run.pk), "method": "random", "by": "model"}
@@ -142,7 +152,8 @@ def test_a_closed_review_concludes_with_its_agreement_and_the_answers_in_dispute
     assert "Nothing is left to label." in listed
     assert f'action="/reviews/{queue.pk}/do/close/"' in listed.partition("<h2>Done</h2>")[2]
     html = " ".join(client.post(f"/reviews/{queue.pk}/do/close/", follow=True).content.decode().split())
-    assert "People and Exact match agree on 66.7% of 3 answers" in html
+    assert "People and Exact match agree on 2 of 3 answers" in html
+    assert "40 labeled answers decide whether to rely on the scores." in html
     assert re.findall(r"/results/(\d+)/", html.partition("Conclusion")[2]) == [str(first.pk)]
     assert "People and scores agree on 2 of 3 answers." in client.get("/reviews/").content.decode()
 

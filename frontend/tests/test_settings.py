@@ -38,6 +38,7 @@ from benchmarks.services.schedules import save_schedule
 from tests.support.factories import make_dataset, make_run
 from tests.support.page_factories import make_scored_run
 from tests.support.receiver import SECRET, SECRET_ENV, Receiver, receiving
+from tests.support.stack import ROOT
 
 pytestmark = pytest.mark.django_db
 
@@ -402,6 +403,8 @@ def test_members_without_a_role_read_what_they_may_do(production: None) -> None:
 
 def test_the_events_of_webhooks_are_all_explained(client: Client) -> None:
     assert list(EVENT) == WebhookDelivery.Event.values
+    guide = (ROOT / "docs" / "how-to" / "webhooks.md").read_text()
+    assert all(f"| `{event}` | {when} |" in guide for event, when in EVENT.items()), "one wording"
     assert "run.paused: The budget does not cover the next request" in page(client, "/settings/webhooks/new/")
 
 

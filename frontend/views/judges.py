@@ -15,15 +15,16 @@ from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.metrics.judge_calibration import PHRASINGS
 from benchmarks.models import RunKind
+from benchmarks.presentation.judges import ENOUGH
 from benchmarks.queries import judges as reads
 from benchmarks.queries.judge_agreement import judge_agreement
-from benchmarks.queries.judge_words import labeled_judges
+from benchmarks.queries.judge_words import judge_rows, rows_of
 from benchmarks.queries.live import stamp_of_judging, stamp_of_run
 from benchmarks.queries.tables.judges import (
     BY_ANSWER,
     CALIBRATIONS,
     CORRECTED_RUNS,
-    LABELED_JUDGES,
+    JUDGES_IN_USE,
     SEPARATIONS,
     part_table,
 )
@@ -32,7 +33,7 @@ from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.judges import CalibrationRequest, start_calibration
 from frontend import params
 from frontend.forms import CalibrationForm
-from frontend.judge_agreement import AgreementPage, labels_chart
+from frontend.judge_agreement import SHOWN, AgreementPage, labels_chart
 from frontend.judges import CalibrationRow, calibration_row
 from frontend.navigation import trail
 from frontend.views.live import live_read
@@ -70,7 +71,7 @@ def new_calibration(request: HttpRequest) -> HttpResponse:
 def calibration(request: HttpRequest, pk: int) -> HttpResponse:
     row = _row(pk)
     context = {
-        "row": row,
+        **_status(row),
         "again": f"{reverse('frontend:judges')}?{urlencode(row.request)}",
         "may_launch": may_launch(request.user),
         "crumbs": trail("judges", (f"Calibration {pk}", None)),
@@ -90,6 +91,8 @@ def agreement(request: HttpRequest) -> HttpResponse:
         "hidden": parse_qsl(query),
         "may_launch": may_launch(request.user),
         "page": page,
+        "disagreements": page.disagreements,
+        "shown": SHOWN,
         "runs": CORRECTED_RUNS.of(page.agreement.runs),
         "separations": SEPARATIONS.of(page.separations),
         "by_model": part_table("Model").of(page.agreement.by_model),
@@ -118,10 +121,16 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
 def progress(request: HttpRequest, pk: int) -> HttpResponse:
     """The live part of a calibration's page. Once the calibration has ended, the page fetches its other parts."""
     row = _row(pk)
-    response = render(request, "frontend/judges/status.html", {"row": row})
+    response = render(request, "frontend/judges/status.html", _status(row))
     if not row.run.is_live:
         response["HX-Trigger"] = "calibration-ended"
     return response
+
+
+def _status(row: CalibrationRow) -> dict[str, object]:
+    """The calibration, and once it has ended, what is known of its judge beside it."""
+    judge = rows_of([(row.run.judge_model, row.run.metrics[0])])[0] if row.numbers else None
+    return {"row": row, "judge": judge}
 
 
 def _agreement(request: HttpRequest) -> tuple[AgreementPage, str]:
@@ -139,17 +148,18 @@ def _agreement(request: HttpRequest) -> tuple[AgreementPage, str]:
 def _list(request: HttpRequest, form: CalibrationForm, status: int = 200) -> HttpResponse:
     page = Paginator(reads.calibrations(), PAGE_SIZE).get_page(request.GET.get("page"))
     fields: Any = CalibrationRequest().fields
-    questions, repeats = fields["questions"].default, fields["repeats"].default
+    questions, repeats, launches = fields["questions"].default, fields["repeats"].default, may_launch(request.user)
     context: dict[str, Any] = {
         "page": page,
         "calibrations": CALIBRATIONS.of(page.object_list),
         "live": any(run.is_live for run in page.object_list),
         "form": form,
         "answers_per_question": ANSWERS_PER_QUESTION,
+        "enough": ENOUGH,
         "usual": {"questions": questions, "repeats": repeats, "requests": questions * repeats * ANSWERS_PER_QUESTION},
         "phrasings": list(PHRASINGS),
-        "labeled": LABELED_JUDGES.of(labeled_judges()),
-        "may_launch": may_launch(request.user),
+        "judges": JUDGES_IN_USE.where(may_launch=launches).of(judge_rows()),
+        "may_launch": launches,
     }
     return render(request, "frontend/judges/list.html", context, status=status)
 

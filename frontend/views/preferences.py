@@ -18,7 +18,7 @@ from benchmarks.queries import preferences as reads
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.live import stamp_of_judging, stamp_of_run
 from benchmarks.queries.reviews import open_blind_reviews, reviews_of_pairs
-from benchmarks.queries.tables.judges import PREFERENCES
+from benchmarks.queries.tables.judges import PREFERENCES, PROPOSED_PAIRS
 from benchmarks.services.access import may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.preferences import plan_preference, start_preference
@@ -28,6 +28,7 @@ from frontend.preferences import (
     PreferenceForm,
     PreferenceRow,
     pair_rows,
+    pairs_in_words,
     people_row,
     pooled_row,
     preference_row,
@@ -47,6 +48,7 @@ def preference_list(request: HttpRequest) -> HttpResponse:
         "page": page,
         "preferences": PREFERENCES.of(page.object_list),
         "live": any(run.is_live for run in page.object_list),
+        "may_launch": may_launch(request.user),
     }
     return render(request, "frontend/preferences/list.html", context)
 
@@ -82,6 +84,7 @@ def preference(request: HttpRequest, pk: int) -> HttpResponse:
     row, with_open = _row(pk), may_see_reviewers(request.user)
     context = {
         "row": row,
+        "pairs": pairs_in_words(row, reads.pairs_of_answers(row.run, (), with_open)) if row.numbers else "",
         "pooled": pooled_row(row.run),
         "people": people_row(row.run, with_open),
         "reviews": reviews_of_pairs(pk),
@@ -108,7 +111,7 @@ def pairs(request: HttpRequest, pk: int) -> HttpResponse:
     read = reads.pairs_of_answers(row.run, compared, with_open)
     verdicts, verdict = verdicts_of_pairs(row, compared, read), params.text(request.GET, "verdict")
     verdict = verdict if verdict in dict(verdicts) else ""
-    selected = [pair for pair in read if not verdict or pair.has(verdict)]
+    selected = [pair for pair in read if not verdict or pair.verdict == verdict]
     page = Paginator(selected, PAIRS).get_page(request.GET.get("page"))
     shown = pair_rows(row, list(page.object_list), with_open)
     context = {
@@ -140,6 +143,8 @@ def _row(pk: int) -> PreferenceRow:
 
 
 def _form_page(request: HttpRequest, form: PreferenceForm, status: int = 200, **context: Any) -> HttpResponse:
-    crumbs = trail("preferences", ("Judge side by side", None))
+    crumbs = trail("preferences", ("New preference", None))
     context |= {"form": form, "chosen": runs_to_compare(form.runs), "crumbs": crumbs}
+    if not form.runs:
+        context["proposed"] = PROPOSED_PAIRS.of(reads.proposed_pairs())
     return render(request, "frontend/preferences/new.html", context, status=status)

@@ -21,7 +21,7 @@ from benchmarks.models import Label, Result, ReviewItem, ReviewQueue
 from benchmarks.models.reviews import rubric_of_label
 from benchmarks.presentation.judges import ENOUGH
 from benchmarks.presentation.labels import LABEL_FLAG, SAMPLING, STRATUM, metric_title
-from benchmarks.presentation.numbers import plural, points
+from benchmarks.presentation.numbers import n_of, plural, points
 from benchmarks.queries import reviews as reads
 from benchmarks.queries.canvas_sets import canvas_of_task
 from benchmarks.queries.judge_agreement import review_alpha
@@ -84,11 +84,18 @@ def new(request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(_page_of(queue))
     context = {
         "form": form,
-        "precision": [(n, points(_widest(n))) for n in (ENOUGH, 100, 200)],
+        "precision": [(n, points(_widest(n))) for n in _sizes(form.available)],
         "enough": ENOUGH,
         "crumbs": [("Review", reverse("frontend:reviews")), ("New review", None)],
     }
     return render(request, "frontend/reviews/new.html", context, status=400 if form.errors else 200)
+
+
+def _sizes(available: int | None) -> list[int]:
+    """Numbers of labels that can be given, of all that are ``available``."""
+    if available is None or available > 200:
+        return [ENOUGH, 100, 200]
+    return [n for n in (ENOUGH, 100) if n < available] + ([available] if available > 1 else [])
 
 
 def _widest(n: int) -> float:
@@ -207,6 +214,8 @@ def _detail(request: HttpRequest, queue: ReviewQueue, form: ImportLabelsForm, st
         "progress": reads.progress_of(list(queue.items.all()), reader, time.time()),
         "reviewers": REVIEWERS.of(reviewers),
         "conclusion": conclusion,
+        "agreed": conclusion and n_of(conclusion.n - len(conclusion.disagreements), conclusion.n),
+        "enough": ENOUGH,
         "preferences": preferences_beside(queue),
         "shown": DISAGREEMENTS_SHOWN,
         "disagreements": DISAGREEMENTS.of(conclusion.disagreements[:DISAGREEMENTS_SHOWN]) if conclusion else None,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from django.utils import timezone
+
 from benchmarks.models import Dataset, Label, ReviewQueue, Run
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run
@@ -24,11 +26,13 @@ def make_judged_run(
 
 
 def make_review(*runs: Run, method: str = "random", **fields: Any) -> ReviewQueue:
+    """A closed one, because labels of open reviews do not count."""
     given = {
         "name": "Review",
         "metric": METRIC,
         "source": {"runs": [run.pk for run in runs], "experiment": None, "filters": {}},
         "blind": False,
+        "closed_at": timezone.now(),
         "sampling": {"method": method, "size": 80, "seed": 1},
     }
     return ReviewQueue.objects.create(**{**given, **fields})

@@ -140,6 +140,8 @@ def _people(people: JudgeAgreement) -> Iterator[str]:
     """The agreement with people as text."""
     labeled = plural(len(people.answers), "labeled answer")
     yield f"{people.judge_model} as judge of {people.metric}: {people.verdict.text}"
+    if people.n_open_reviews:
+        yield f"{plural(people.n_open_reviews, 'open review')} not counted yet."
     agreement = people.agreement
     if agreement.mean is not None:
         bounds = interval(agreement.low, agreement.high, percent)

@@ -26,10 +26,12 @@ class JudgeAgreementResource(Resource):
     leaning: str
     """lenient, strict, or empty if neither is significant"""
     n_labeled: int
-    """Judged answers with labels of random reviews"""
+    """Judged answers with labels of closed random reviews"""
     n_reviewers: int
     n_other_labels: int
     """Labels outside random reviews, which are not used"""
+    n_open_reviews: int
+    """Random reviews that are open, so their labels are not used yet"""
     agreement: Numbers
     """Share of equal verdicts: mean, low, high, n"""
     kappa: Numbers
@@ -78,7 +80,7 @@ class JudgeAgreementResource(Resource):
             by_model=[_part(each) for each in row.by_model],
             by_class=[_part(each) for each in row.by_class],
             steps=row.steps and {name: _bounds(getattr(row.steps, name)) for name in ("same", "near", "where_wrong")},
-            disagreements=[_answer(each) for each in row.shown_disagreements],
+            disagreements=[_answer(each) for each in row.disagreements],
         )
 
 

@@ -1,4 +1,4 @@
-"""The tables of calibrations and preference runs."""
+"""The tables of judges, calibrations and preference runs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from benchmarks.presentation.cells import (
     run_link,
     run_state,
 )
-from benchmarks.presentation.judges import calibration_finding
-from benchmarks.presentation.labels import metric_title
+from benchmarks.presentation.judges import ENOUGH, UNCHECKED, calibration_finding, calibration_leaning
+from benchmarks.presentation.labels import metric_title, sentence_case
 from benchmarks.presentation.numbers import (
     MISSING,
     interval,
@@ -34,12 +34,14 @@ from benchmarks.presentation.numbers import (
     plural,
     points,
     rank_range,
+    score,
     signed_points,
 )
 from benchmarks.presentation.preferences import PEOPLE, strength, verdict
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.presentation.tables import Column, Table
-from benchmarks.queries.judge_words import LabeledJudge
+from benchmarks.queries.judge_agreement import DisputedAnswer
+from benchmarks.queries.judge_words import JudgeRow
 from benchmarks.queries.judges import agreement_of, answers_to_judge
 from benchmarks.queries.preferences import Candidate, candidates_of, compared_dataset, judgements_to_make, numbers_of
 from benchmarks.queries.tables.runs import drawn_progress
@@ -90,6 +92,16 @@ def _preference(run: Run) -> Cell:
 
 def _preference_state(run: Run) -> State:
     return run_state(run.status, run.errors)
+
+
+def _differing(run: Run) -> Cell:
+    """Of all pairs, those whose answers differ: identical ones need no verdict."""
+    total, numbers = judgements_to_make(run), numbers_of(run)
+    if not run.judge_model:
+        return MISSING
+    if numbers is None:
+        return f"{number(run.done)} of {number(total)} verdicts"
+    return f"{number(numbers.position.n)} of {number(total // 2)}"
 
 
 def _cost(run: Run) -> Cell:
@@ -144,20 +156,63 @@ CALIBRATIONS = Table[Run](
 )
 
 
-def _labeled_judge(row: LabeledJudge) -> Cell:
-    query = {"judge": row.judge, "metric": row.metric}
-    link = Link(row.judge, "judge-agreement", (), query, look="row-link anywhere")
-    return [link, Group([Words(metric_title(row.metric), "soft small anywhere")], block=True)]
+_MARKS = {"usable": "completed", "not usable": "failed", UNCHECKED: "pending"}
+"""Word of a standing → its mark."""
 
 
-LABELED_JUDGES = Table[LabeledJudge](
-    "Judges whose answers people have labeled",
+def _judge(row: JudgeRow) -> Cell:
+    link: Link | Strong = Strong(row.judge)
+    if row.people:
+        link = Link(row.judge, "judge-agreement", (), {"judge": row.judge, "metric": row.metric}, "row-link anywhere")
+    elif row.calibration:
+        link = Link(row.judge, "calibration", (row.calibration.pk,), look="row-link anywhere")
+    about = f"{metric_title(row.metric)} · {plural(row.n_runs, 'run')}"
+    return [link, Group([Words(about, "soft small anywhere")], block=True)]
+
+
+def _standing(row: JudgeRow) -> Cell:
+    return State(_MARKS.get(row.standing.word, "partial"), sentence_case(row.standing.word))
+
+
+def _with_people(row: JudgeRow) -> Mean | None:
+    found = row.people.agreement if row.people and row.people.agreement.n else None
+    return Mean(found.mean, found.low, found.high) if found else None
+
+
+def _n_labeled(row: JudgeRow) -> Cell:
+    n = row.people.agreement.n if row.people else 0
+    return [number(n), *([Words(f"of {ENOUGH} needed", "soft small")] if n < ENOUGH else [])]
+
+
+def _on_known(row: JudgeRow) -> Cell:
+    known = agreement_of(row.calibration) if row.calibration else None
+    if row.calibration is None or known is None:
+        return Words("Not calibrated", "soft")
+    link = Link(score(known.accuracy.mean), "calibration", (row.calibration.pk,))
+    about = ", ".join(filter(None, (f"n = {number(known.accuracy.n)}", calibration_leaning(known))))
+    return [link, Words(about, "soft small")]
+
+
+def _next_step(row: JudgeRow) -> Cell:
+    if row.people and row.people.open_reviews:
+        return Link("Finish the open review", "review", (row.people.open_reviews[0],))
+    if row.standing.caution and row.run and row.all_labeled:
+        return Link("Run more tasks", "launch", (), {"like": str(row.run)}, name=f"Run more tasks for {row.judge}")
+    if row.standing.caution and row.run:
+        query = {"metric": row.metric, "method": "rest", "size": str(ENOUGH), "runs": str(row.run)}
+        return Link("Label answers", "new-review", (), query, name=f"Label answers that {row.judge} scored")
+    return ""
+
+
+JUDGES_IN_USE = Table[JudgeRow](
+    "Judges, those to check first",
     [
-        Column("Judge", _labeled_judge, "name"),
-        Column("Result", lambda row: f"{row.verdict.finding} {row.verdict.basis}", look="finding", bare=True),
-        *with_bar("Agreement", lambda row: Mean(row.agreement.mean, row.agreement.low, row.agreement.high)),
-        Column("Answers", lambda row: row.agreement.n, "number"),
-        Column("Labels", lambda row: row.n_labels, "number"),
+        Column("Judge", _judge, "name"),
+        Column("Reliable?", _standing, look="nowrap"),
+        *with_bar("Agrees with people", _with_people),
+        Column("Answers labeled", _n_labeled, "number"),
+        Column("Right on known answers", _on_known),
+        Column("Next step", _next_step, look="nowrap", given="may_launch"),
     ],
     region=True,
     look="leads",
@@ -171,14 +226,30 @@ PREFERENCES = Table[Run](
         Column("Dataset", lambda run: (run.preference or {})["dataset"], only="text"),
         Column("Result", _result, look="finding"),
         Column("Status", _preference_state),
-        Column(
-            "Verdicts",
-            lambda run: f"{number(run.done)} of {number(judgements_to_make(run))}",
-            "number",
-            "nowrap wide-only",
-        ),
+        Column("Pairs that differ", _differing, "number", "nowrap"),
         Column("Cost", _cost, "number"),
         Column("Queued", lambda run: Moment(run.created_at), look="soft nowrap"),
+    ],
+    region=True,
+    look="leads",
+)
+
+
+def _proposed(pair: tuple[Run, Run]) -> Cell:
+    first, second = pair
+    names = [f"{run.model_label} {run.variant}".strip() for run in pair]
+    link = Link(
+        f"{names[0]} or {names[1]}", "new-preference", (), {"runs": f"{first.pk},{second.pk}"}, "row-link anywhere"
+    )
+    about = f"{first.dataset.title} · runs {first.pk} and {second.pk}"
+    return [link, Group([Words(about, "soft small anywhere")], block=True)]
+
+
+PROPOSED_PAIRS = Table[tuple[Run, Run]](
+    "Pairs of runs that answered the same tasks",
+    [
+        Column("Compare", _proposed, "name"),
+        Column("Scores", lambda pair: " and ".join(score(getattr(run, "score", None)) for run in pair), "number"),
     ],
     region=True,
     look="leads",
@@ -384,4 +455,17 @@ LENGTH_BIAS = Table[LengthBias](
     captioned=True,
     region=True,
     label="Scores of long and short answers",
+)
+
+
+DISPUTED_ANSWERS = Table[DisputedAnswer](
+    "Answers on which judge and people disagree",
+    [
+        Column("Task", lambda row: Link(row.task, "result", (row.answer.run, row.answer.result)), "name", "anywhere"),
+        Column("Model", lambda row: row.answer.model, look="anywhere"),
+        Column("Judge", lambda row: score(row.answer.judged), "number"),
+        Column("People", lambda row: score(row.answer.label), "number"),
+        Column("Judge is", lambda row: f"too {row.answer.error}"),
+    ],
+    region=True,
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from django.utils import timezone
+
 from benchmarks.models import WebhookDelivery
 from benchmarks.presentation.cells import Button, Cell, Group, Link, Moment, State, Words, run_link
 from benchmarks.presentation.labels import event_title
-from benchmarks.presentation.numbers import MISSING, number
+from benchmarks.presentation.numbers import MISSING, ahead, number
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.webhooks import COUNTED_FOR, WebhookRow
 
@@ -32,6 +34,15 @@ def _again(delivery: WebhookDelivery) -> Cell:
     return Button("Send again", f"Send {delivery} again", "send-delivery", (delivery.address, delivery.pk))
 
 
+def _delivered(delivery: WebhookDelivery) -> Cell:
+    """When it was, or when the next attempt is."""
+    if delivery.delivered_at:
+        return Moment(delivery.delivered_at)
+    if delivery.state != WebhookDelivery.State.PENDING:
+        return MISSING
+    return Words(f"next attempt {ahead(delivery.next_attempt_at, timezone.now())}", "soft")
+
+
 WEBHOOKS = Table[WebhookRow](
     f"Deliveries of the last {COUNTED_FOR.days} days",
     [
@@ -56,7 +67,7 @@ DELIVERIES = Table[WebhookDelivery](
         Column("Attempts", lambda row: row.attempts, "number"),
         Column("Last error", lambda row: row.last_error, look="wide-text anywhere", given="tells_more"),
         Column("Created", lambda row: Moment(row.created_at), look="nowrap"),
-        Column("Delivered", lambda row: Moment(row.delivered_at) if row.delivered_at else MISSING, look="nowrap"),
+        Column("Delivered", _delivered, look="nowrap"),
         Column("Send again", _again, "number", hidden_head=True, only="page", given="may_send"),
     ],
 )

@@ -7,18 +7,19 @@ from typing import Any
 import pytest
 
 from benchmarks.analysis.judge_agreement import JudgeAgreement
-from benchmarks.models import Run, Score
+from benchmarks.models import ReviewQueue, Run, Score
 from benchmarks.presentation.judges import judge_verdict
 from benchmarks.queries.judge_agreement import (
     corrected_run,
     judge_agreement,
-    judges_with_labels,
+    peoples_verdict,
     review_alpha,
 )
+from benchmarks.queries.judge_words import judge_rows
 from benchmarks.queries.resources.base import Reader, json_of
 from benchmarks.queries.resources.judge_agreement import JudgeAgreementResource
 from benchmarks.statistics.agreement import cohen_kappa
-from benchmarks.statistics.prediction_powered import corrected_mean
+from benchmarks.statistics.intervals import Interval, mean_interval
 from tests.support.factories import make_dataset
 from tests.support.labeled_runs import JUDGE, METRIC, label_answers, make_judged_run, make_review
 
@@ -48,7 +49,9 @@ def test_agreement_and_the_corrected_mean_come_from_labels_of_a_random_review() 
     assert found.corrected.low <= 0.7 <= found.corrected.high < (found.corrected.judge.mean or 0)
     assert found.corrected.n_judged == 200
     assert corrected_run(run)[METRIC] == found.corrected
-    assert judges_with_labels() == [(JUDGE, METRIC, 80)]
+    said = peoples_verdict(JUDGE, METRIC)
+    assert said is not None
+    assert (said.agreement, said.verdict.finding, said.open_reviews) == (found.agreement, found.verdict.finding, [])
     assert [part.name for part in found.by_model] == ["loop/model"]
 
 
@@ -72,7 +75,7 @@ def test_labels_that_are_no_random_sample_are_counted_and_not_used() -> None:
     label_answers(run, truth, chosen, n=6, author="chosen")
     label_answers(run, truth, filtered, n=7, author="filtered")
     assert judge_agreement(JUDGE, METRIC) is None
-    assert judges_with_labels() == []
+    assert peoples_verdict(JUDGE, METRIC) is None
     label_answers(run, truth, make_review(run), n=30)
     found = found_of()
     assert (len(found.answers), found.n_other_labels, found.n_reviewers) == (30, 18, 1)
@@ -142,17 +145,36 @@ def test_the_steps_that_judge_and_people_name_first_are_compared() -> None:
     assert shown["where_wrong"]["n"] == 4
 
 
-def test_disagreements_of_an_open_blind_review_are_counted_and_not_shown() -> None:
+@pytest.mark.parametrize("blind", [True, False])
+def test_labels_count_once_their_review_is_closed(blind: bool) -> None:
+    """On every page: reviewers must not learn from the judge's what the others say."""
     run, truth = make_judged_run()
-    queue = make_review(run, blind=True)
+    queue = make_review(run, blind=blind, closed_at=None)
     label_answers(run, truth, queue)
     open_review = found_of()
-    assert open_review.disagreements
-    assert open_review.shown_disagreements == as_json(open_review)["disagreements"] == []
-    queue.closed_at = run.completed_at
-    queue.save()
+    assert (open_review.answers, open_review.n_other_labels, open_review.n_open_reviews) == ([], 0, 1)
+    assert as_json(open_review)["n_open_reviews"] == 1
+    assert corrected_run(run) == {}
+    [row] = judge_rows()
+    assert row.standing.text == "not checked by people: 1 open review not counted yet"
+    ReviewQueue.objects.filter(pk=queue.pk).update(closed_at=run.completed_at)
     closed = found_of()
-    assert closed.shown_disagreements == closed.disagreements
+    assert (len(closed.answers), closed.n_open_reviews) == (80, 0)
+    [row] = judge_rows()
+    assert row.standing.text.startswith("usable after correction: agrees with people on ")
+    assert row.people
+    assert row.people.verdict.finding == closed.verdict.finding
+
+
+def test_every_judge_of_runs_is_listed_with_whether_it_was_checked() -> None:
+    run, truth = make_judged_run(60, lenient=0.0, strict=0.0)
+    label_answers(run, truth, make_review(run), n=60)
+    other, _ = make_judged_run(30, run.dataset, judge_model="loop/other")
+    rows = [(row.judge, row.metric, row.standing.word, row.n_runs, row.run) for row in judge_rows()]
+    assert rows == [
+        ("loop/other", METRIC, "not checked by people", 1, other.pk),
+        (JUDGE, METRIC, "usable", 1, run.pk),
+    ]
 
 
 def test_the_agreement_of_people_in_a_review_is_known_once_some_answers_have_two_labels() -> None:
@@ -164,30 +186,41 @@ def test_the_agreement_of_people_in_a_review_is_known_once_some_answers_have_two
     assert (review_alpha(queue).alpha, review_alpha(queue).n_items) == (1, 30)
 
 
+def agreed(counts: tuple[int, int, int, int]) -> Interval:
+    both, strict, lenient, neither = counts
+    return mean_interval([1.0] * (both + neither) + [0.0] * (strict + lenient))
+
+
 def test_the_verdict_says_what_to_do() -> None:
     good = cohen_kappa([True] * 40 + [False] * 40, [True] * 38 + [False] * 42)
     useless = cohen_kappa([True, False] * 40, [True, True, False, False] * 20)
     equal = cohen_kappa([True] * 80, [True] * 80)
     for counts, leaning, kappa, finding, caution in (
-        ((0, 0, 0, 0), "", good, "Too few labels: label 40 more.", True),
-        ((20, 2, 3, 10), "lenient", good, "Agrees with people on 30 of 35 answers: do not rely on it yet.", True),
+        ((0, 0, 0, 0), "", good, "No labels count yet: do not rely on this judge.", True),
+        ((20, 2, 3, 10), "lenient", good, "Do not rely on it yet: it agrees with people on 30 of 35 answers.", True),
         ((38, 2, 10, 30), "lenient", good, "Usable after correction: this judge is lenient.", True),
         ((38, 2, 1, 39), "", good, "Usable: this judge errs, but is not significantly lenient or strict.", False),
-        ((70, 10, 11, 10), "", good, "Usable only after correction: this judge errs often.", True),
+        ((70, 10, 11, 10), "", good, "Usable after correction: this judge errs often.", True),
+        ((18, 2, 3, 18), "", good, "Usable after correction: it may differ from people on more than 20%", True),
         ((40, 0, 0, 40), "", good, "Usable: this judge agrees with people on every labeled answer.", False),
         ((20, 20, 20, 20), "", useless, "Not usable", True),
         ((80, 0, 0, 0), "", equal, "Not decided", True),
     ):
-        verdict = judge_verdict(counts, leaning, kappa, None)
+        verdict = judge_verdict(counts, leaning, kappa, agreed(counts), unlabeled=100)
         assert verdict.finding.startswith(finding), counts
         assert verdict.caution is caution, counts
 
 
 def test_no_more_labels_are_asked_for_than_there_are_answers() -> None:
     kappa = cohen_kappa([True] * 20, [True] * 20)
-    for n_answers, missing in ((20, "Too few answers: all are labeled."), (23, "Too few labels: label 3 more.")):
-        corrected = corrected_mean([1.0] * n_answers, dict.fromkeys(range(20), 1.0))
-        assert judge_verdict((20, 0, 0, 0), "", kappa, corrected).basis == missing
+    for counts, unlabeled, missing, more in (
+        ((20, 0, 0, 0), 0, "All of its answers are labeled; 40 decide. Run more tasks, then label them.", 0),
+        ((20, 0, 0, 0), 3, "Label the 3 other answers, then run more tasks: 40 labels decide.", 3),
+        ((20, 0, 0, 0), 200, "Label 20 more: 40 labels decide.", 20),
+    ):
+        verdict = judge_verdict(counts, "", kappa, agreed(counts), unlabeled=unlabeled)
+        assert (verdict.basis, verdict.more) == (missing, more)
+    assert judge_verdict((38, 2, 1, 39), "", kappa, agreed((38, 2, 1, 39)), unlabeled=7).more == 7
 
 
 def labeled(model: str, truth_rate: float, n: int = 60, **fields: Any) -> Run:

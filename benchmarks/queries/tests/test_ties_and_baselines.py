@@ -160,7 +160,7 @@ def test_every_baseline_has_a_phrase() -> None:
 def test_a_judged_score_that_leads_names_metric_judge_and_calibration(tasks: Dataset) -> None:
     judged = {"metrics": ["correctness"], "judge_model": JUDGE}
     experiment = experiment_of(tasks, {"a/x": 22, "a/y": 2}, **judged)
-    known = f"(Correctness, judged by {JUDGE}, not calibrated)"
+    known = f"(Correctness, judged by {JUDGE}, not checked by people)"
     assert matrix_of(experiment).verdict.startswith(f"x leads {known}. y is ")
     assert findings([experiment])[experiment.pk].startswith(f"x leads {known}. y is ")
     assert verdict(tasks, {"a/x": 5, "a/y": 5}, **judged).startswith(f"x and y tie at 0.217 {known}; ")
@@ -172,7 +172,7 @@ def test_a_judged_score_that_leads_names_metric_judge_and_calibration(tasks: Dat
 def test_a_score_of_several_metrics_names_the_judge_of_those_that_are_judged(tasks: Dataset) -> None:
     own = run(tasks, "a/x", right_of(23, 5), metrics=["exact_match", "correctness"], judge_model=JUDGE)
     name = deciding_name(["exact_match", "correctness"])
-    assert measured([(own, name)]) == f"Correctness, judged by {JUDGE}, not calibrated"
+    assert measured([(own, name)]) == f"Correctness, judged by {JUDGE}, not checked by people"
     assert measured([(own, "exact_match")]) == ""
 
 

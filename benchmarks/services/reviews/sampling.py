@@ -42,6 +42,12 @@ class Answer:
     margins: dict[str, float] = field(default_factory=dict)
 
 
+def count_answers(runs: Sequence[Run]) -> int:
+    """How many answers ``answers_of`` has of these runs without a filter, counting each scoring of an answer."""
+    rows = Result.objects.filter(run__in=runs, run__texts_pruned_at=None)
+    return rows.exclude(outcome__in=WITHOUT_ANSWER).count()
+
+
 def answers_of(runs: Sequence[Run], filters: Mapping[str, str]) -> list[Answer]:
     """The answers of the runs that match the filters and can be read, each once, in the order of runs and tasks."""
     rows = Result.objects.filter(run__in=runs, run__texts_pruned_at=None).exclude(outcome__in=WITHOUT_ANSWER)

@@ -59,12 +59,14 @@ for version in ("first", "second"):
 request = {{{{"dataset": "reasoning", "model": "scripted/drifting", "metrics": ["exact_match", "contains"]}}}}
 save_schedule("Every night", "03:00", request)
 """
-# People have labeled all answers of a judged run in a random review.
+# People have labeled all answers of a judged run in a random review, which is closed; another one has just begun.
 LABELED = """
 from benchmarks.models import Label, ReviewItem, ReviewQueue, Run
+from benchmarks.services.reviews.queues import close_review, create_review
 
 run = Run.objects.get(pk={run})
-given = {{"source": {{"runs": [run.pk], "filters": {{}}}}, "sampling": {{"method": "random", "size": 8, "seed": 1}}}}
+source = {{"runs": [run.pk], "filters": {{}}, "answers": 8}}
+given = {{"source": source, "sampling": {{"method": "random", "size": 8, "seed": 1}}, "overlap": 8}}
 queue = ReviewQueue.objects.create(name="Spring review", metric="correctness", **given)
 for position, result in enumerate(run.results.all()):
     done = {{name: ["labeled", 0.0] for name in ("ada", "grace")}}
@@ -72,6 +74,8 @@ for position, result in enumerate(run.results.all()):
     for name in ("ada", "grace"):
         value = float(result.pk % 2)
         Label.objects.create(result=result, metric="correctness", value=value, queue=queue, author_name=name)
+close_review(queue)
+create_review({{"name": "Summer review", "metric": "correctness", "runs": [{other}], "size": 12, "overlap": 4}})
 """
 # Two scheduled runs of a model that knows the answers the first time only; then keys that the API does not have.
 TWO_NIGHTS = """
@@ -317,7 +321,7 @@ def _start_runs(site: Site) -> None:
     for name, value in keys.items():
         setattr(site, name, value)
     site.wait_for_runs()
-    site.shell(LABELED.format(run=site.runs["judged"]))
+    site.shell(LABELED.format(run=site.runs["judged"], other=site.runs["reasoning medium"]))
     site.stack.wait_until(site.calibrated, "the judge is calibrated", seconds=180)
     compared = [site.runs["reasoning large"], site.runs["reasoning medium"]]
     request = {"runs": compared, "judge_model": "scripted/judge", "tasks": 20}

@@ -27,11 +27,12 @@ def share_links(request: HttpRequest) -> HttpResponse:
         request,
         "Share links",
         SHARE_LINKS.of(rows),
-        lead=f"Anyone with a link can read its page for {SHARED_FOR.days} days, without an account. "
-        "Links to experiments and leaderboards also show later runs.",
-        empty="No page is shared. Share on a run, experiment, comparison or leaderboard makes a link for people "
-        "without an account.",
+        lead=f"Anyone with a link can read its page for {SHARED_FOR.days} days, without an account.",
+        empty="No page is shared. Select Share on a run, experiment, comparison or leaderboard, for example to show a "
+        "customer which model leads.",
         page=page,
         crumbs=crumbs(("Share links", None)),
         otherwise=Button("Choose a run", "runs"),
+        beside="frontend/settings/share_example.html",
+        days=SHARED_FOR.days,
     )

@@ -40,14 +40,14 @@ def token_list(request: HttpRequest) -> HttpResponse:
         "API tokens",
         TOKENS.where(views_all=views_all, may_add=may_add).of(rows, title=title),
         lead=format_html(
-            'With a token, a program uses the <a href="{}">API</a> as the account it belongs to. It never has more '
-            "permissions than that account.",
+            'With a token, a program uses the <a href="{}">API</a> with at most the permissions of its account.',
             reverse("docs"),
         ),
-        empty="No tokens yet. Create one to start runs and read results from a script or from CI.",
+        empty="No tokens yet. Create one to start runs and read results from a script or from CI, such as a nightly "
+        "job that fails when a score drops.",
         page=page,
         crumbs=crumbs(("API tokens", None)),
-        add=Button("New token", "new-token") if may_add else None,
+        add=Button("New token", "new-token") if may_add and rows else None,
         otherwise=Button("Create a token", "new-token") if may_add else None,
         beside="frontend/settings/token_example.html",
         address=_address(request),

@@ -38,10 +38,9 @@ def webhook_list(request: HttpRequest) -> HttpResponse:
         request,
         "Webhooks",
         WEBHOOKS.of(webhook_rows()),
-        lead="Signed requests that report the end of a run and score drops to other systems. Their URLs and secrets "
-        "are never shown.",
-        empty="No webhooks yet. An administrator adds one here or in codeforge.yaml, to be told when a run ends or a "
-        "score drops.",
+        lead="Signed requests that tell other systems when a run ends or a score drops.",
+        empty="No webhooks yet. An administrator adds one here or in codeforge.yaml, for example to post score drops "
+        "to a chat.",
         crumbs=crumbs(("Webhooks", None)),
         add=Button("New webhook", "new-webhook") if may(request.user, ADD) else None,
         beside="frontend/settings/webhook_example.html",
