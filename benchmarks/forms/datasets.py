@@ -226,6 +226,8 @@ class TaskForm(EditForm):
         super().__init__(data, files, initial=initial)
         for key in ("other_answers", *TASK_KEYS):
             self.fields[key].label = task_key(key)
+        if stored is not None:
+            self.fields["id"].help_text = "Unique in the dataset. Results are compared by it"
         self.version, self.stored = version, stored
         self.task: TaskSpec | None = None
 
