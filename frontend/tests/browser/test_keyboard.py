@@ -122,7 +122,7 @@ def test_the_palette_goes_where_the_arrows_lead(tab: Tab) -> None:
 def test_a_question_mark_lists_all_keys(tab: Tab) -> None:
     page = tab.open("/leaderboard/?dataset=reasoning")
     page.keyboard.press("?")
-    page.locator("#all-keys td", has_text="Search and commands").wait_for()
+    page.locator("#all-keys dd", has_text="Search and commands").wait_for()
     page.keyboard.press("Escape")
     page.locator("#all-keys").wait_for(state="hidden")
     assert page.locator(".find kbd").inner_text() == "Ctrl K"
@@ -131,7 +131,7 @@ def test_a_question_mark_lists_all_keys(tab: Tab) -> None:
     page.keyboard.type("reas")
     page.keyboard.press("Control+a")
     page.keyboard.type("?")
-    page.locator("#all-keys td", has_text="Search and commands").wait_for()
+    page.locator("#all-keys dd", has_text="Search and commands").wait_for()
     page.keyboard.press("Escape")
     page.locator("#all-keys").wait_for(state="hidden")
     page.keyboard.press("/")
@@ -140,7 +140,7 @@ def test_a_question_mark_lists_all_keys(tab: Tab) -> None:
     assert page.locator("#search-words").input_value() == "reas?"
     assert not page.locator("#palette .keys-hint kbd", has_text="?").is_visible(), "it would type a question mark"
     page.locator("#palette").get_by_role("link", name="all keys").click()
-    page.locator("#all-keys td", has_text="Search and commands").wait_for()
+    page.locator("#all-keys dd", has_text="Search and commands").wait_for()
 
 
 def test_long_forms_keep_what_saves_in_view(tab: Tab, site: Site) -> None:
