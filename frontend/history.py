@@ -15,10 +15,10 @@ from frontend.view_models import metric_row
 MOST_CHARTS = 12
 
 
-def history_charts(histories: Iterable[History], *, by_dataset: bool) -> list[Chart]:
-    """One chart for each of the first histories of two days or more, named by its dataset or by its model."""
+def history_charts(histories: Iterable[History], *, by_dataset: bool, least_days: int = 2) -> list[Chart]:
+    """One chart for each of the first histories of so many days or more, named by its dataset or by its model."""
     shown = []
-    for place, history in enumerate(filter(_lasts, histories)):
+    for place, history in enumerate(each for each in histories if _days(each) >= least_days):
         if place == MOST_CHARTS:
             break
         name = history.dataset.title if by_dataset else history.model
@@ -48,6 +48,6 @@ def history_charts(histories: Iterable[History], *, by_dataset: bool) -> list[Ch
     return shown
 
 
-def _lasts(history: History) -> bool:
-    """Whether it has runs of several days; over minutes, a chart over time says nothing."""
-    return len({timezone.localtime(point.run.created_at).date() for point in history.points}) > 1
+def _days(history: History) -> int:
+    """On how many days it has runs; over minutes, a chart over time says nothing of runs that people start."""
+    return len({timezone.localtime(point.run.created_at).date() for point in history.points})

@@ -23,10 +23,10 @@ from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import plural
 from benchmarks.providers.extra_parameters import typed
 from benchmarks.queries.datasets import runnable_datasets
+from benchmarks.queries.presets import preset_metrics
 from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.requests import PROMPTING, SAMPLING
-from benchmarks.services.runs.presets import preset_metrics
 from benchmarks.services.runs.requests import CANVAS_METRIC
 from benchmarks.services.runs.sizing import SizeQuestion
 from benchmarks.statistics.crossed import FEWEST

@@ -16,9 +16,10 @@ from benchmarks.presentation.numbers import money, number, plural
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.queries.launch import LastResult, last_results, last_runs
 from benchmarks.queries.model_status import ModelStatus, Trouble, answered_models, model_status, troubled_models
+from benchmarks.queries.presets import preset_metrics
 from benchmarks.queries.providers import ModelRow, ProviderRow, provider_rows
+from benchmarks.queries.schedules import dropped_models
 from benchmarks.services.experiments.preview import Gap, gap_of
-from benchmarks.services.runs.presets import preset_metrics
 
 SHOWN = 8
 """Rows of a list before the rest is folded."""
@@ -26,6 +27,7 @@ SHORT = 4
 """The same in the short form."""
 MOST_LISTED = 150
 """Models that endpoints list and nobody has used; the others are found by typing their names."""
+NO_PRICE = "no price"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +122,14 @@ class KnownModels:
         return [options[name] for name in dict.fromkeys([*chosen, *recent])]
 
     def preselected(self, models: Sequence[str]) -> Sequence[str]:
-        """Of the models used last those that nothing is known against; if there is none, a ready one that has run."""
-        options = {option.name: option for option in self.options(models)}
-        ready = (name for name, each in options.items() if each.status.level == "ok" and each.last)
-        others = [name for name in ready if name.partition("/")[0] in self.rows]
-        return [name for name in models if options[name].status.level != "bad"] or others[:1] or models
+        """Of the models used last those that nothing is known against: no trouble, no score drop. If there is none, a
+        ready one that has run, with a known price if possible."""
+        options, dropped = {option.name: option for option in self.options(models)}, dropped_models()
+        fine = {name: each for name, each in options.items() if each.status.level != "bad" and name not in dropped}
+        ready = [each for each in fine.values() if each.status.level == "ok" and each.last]
+        others = [each for each in ready if each.name.partition("/")[0] in self.rows]
+        others.sort(key=lambda each: each.price == NO_PRICE)
+        return [name for name in models if name in fine] or [each.name for each in others[:1]] or models
 
     def _option(self, name: str, known: ModelRow | None) -> ModelOption:
         provider = self.rows.get(name.partition("/")[0])
@@ -142,7 +147,7 @@ def _order(option: ModelOption) -> tuple[bool, bool, float]:
 def _price(known: ModelRow | None) -> str:
     """US dollars per million tokens, in and out."""
     if known is None or known.input_per_million is None or known.output_per_million is None:
-        return "no price"
+        return NO_PRICE
     if known.input_per_million == known.output_per_million == 0:
         return "free"
     return f"{money(known.input_per_million)} / {money(known.output_per_million)}"

@@ -113,7 +113,8 @@ GLOSSARY = {
     "can_show": Entry(
         "Can show",
         "How far the scores of two models must be apart for its tasks to show that one is better, in 80 of 100 "
-        "comparisons.",
+        "comparisons. Before a run, two models are assumed to differ on 30% of the tasks; later pages use what was "
+        "measured.",
     ),
     "shortcuts": Entry(
         "Above shortcuts",

@@ -37,6 +37,11 @@ def points(difference: float) -> str:
     return _signed(f"{100 * difference:.1f}")
 
 
+def whole_points(difference: float) -> str:
+    """An assumed difference, of which tenths would say too much: ``0.298`` → ``30``."""
+    return f"{100 * difference:.0f}"
+
+
 def signed_points(difference: float | None) -> str:
     """A difference in percentage points with its sign: ``+11.7``, ``−0.8``."""
     if difference is None:

@@ -8,14 +8,15 @@ from typing import Any
 
 from django.db.models import Q
 
+from benchmarks.analysis.gaps import gap_shown, tasks_per_cluster
 from benchmarks.analysis.rankings import Place
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import Run
-from benchmarks.presentation.numbers import plural, points
+from benchmarks.presentation.numbers import plural, whole_points
 from benchmarks.presentation.ranks import only_baselines
 from benchmarks.queries import leaderboard as reads
 from benchmarks.queries.judge_words import joined, judge_words, judged_scores
-from benchmarks.statistics.planning import detectable_difference
+from benchmarks.queries.presets import scored_otherwise
 
 RECENT = 200
 """Completed runs from which the scores of the benchmarks are taken; as many of baselines."""
@@ -74,13 +75,19 @@ class Benchmark:
     @property
     def warnings(self) -> dict[str, str]:
         """Why its scores may not tell models apart, in a word or two, and what that means."""
-        gap = detectable_difference(self.dataset.current_version.task_count)
+        gap = gap_shown(self.dataset.current_version.task_count, tasks_per_cluster(self.dataset))
         low = self.best.numbers.low_missing if self.best else None
-        shows = "no gap between two models" if gap is None else f"only gaps of {points(gap)} points or more"
+        shows = "no gap between two models" if gap is None else f"only gaps of {whole_points(gap)} points or more"
         return {
             **({"Few tasks": f"Can show {shows}"} if gap is None or gap > _COARSE else {}),
             **({"Saturated": "The best model has nearly every point"} if low is not None and low >= SATURATED else {}),
         }
+
+    @property
+    def otherwise(self) -> str:
+        """That new runs are scored by another metric than these; else empty."""
+        metric = scored_otherwise(self.dataset, self.standing.metric) if self.standing else ""
+        return f"New runs: {metric}" if metric else ""
 
     @property
     def newer(self) -> str:

@@ -111,10 +111,17 @@ def has_own_datasets() -> bool:
 
 def recently_run_datasets(text: str = "") -> QuerySet[Dataset]:
     """The same with the time of their latest run, those with the newest first; of those whose names have ``text``."""
-    columns = ("slug", "name", "kind", "current_version__number", "current_version__task_count")
+    of_version = ("number", "task_count", "metrics", "facets")
+    columns = ("slug", "name", "kind", "canvas_set__count", *(f"current_version__{name}" for name in of_version))
     latest = Run.objects.filter(dataset=OuterRef("pk")).order_by("-id").values("created_at")[:1]
     named = Q(slug__icontains=text) | Q(name__icontains=text) if text else Q()
-    datasets = _runnable().filter(named).only(*columns).annotate(last_run_at=Subquery(latest))
+    datasets = (
+        _runnable()
+        .select_related("current_version", "canvas_set")
+        .filter(named)
+        .only(*columns)
+        .annotate(last_run_at=Subquery(latest))
+    )
     return datasets.order_by(F("last_run_at").desc(nulls_last=True), "slug")
 
 

@@ -22,7 +22,7 @@ MOST_ANSWERS = 60
 
 def used_last(account: User | None) -> tuple[list[str], list[str]]:
     """The models and the slugs of the benchmarks of the latest run that the person started, or of its experiment."""
-    own = Run.objects.filter(OF_MODELS, import_format="", created_by=account).order_by("-pk")
+    own = Run.objects.filter(OF_MODELS, import_format="", created_by=account, scheduled=None).order_by("-pk")
     latest = own.only("experiment").first()
     if latest is None:
         return [], []

@@ -148,6 +148,11 @@ def open_score_drops() -> QuerySet[ScoreDrop]:
     return drops.select_related("scheduled_run__schedule", *runs).only(*_DROP_SHOWN)
 
 
+def dropped_models() -> set[str]:
+    """The models with a score drop that nobody has dismissed."""
+    return set(ScoreDrop.objects.filter(dismissed_at=None).values_list("scheduled_run__run__model", flat=True))
+
+
 def scheduled_run_of(run: Run) -> ScheduledRun | None:
     """The link to the schedule that started the run; ``None`` if a person started it."""
     return ScheduledRun.objects.select_related("schedule").filter(run=run).first()

@@ -16,7 +16,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from benchmarks.engine.execution.preparing import chosen_tasks
-from benchmarks.models import DatasetVersion, Experiment, Run, RunKind, Schedule
+from benchmarks.models import DatasetVersion, Experiment, Run, RunKind, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.presentation.numbers import duration
 from benchmarks.run_parameters import labels
 from benchmarks.services.datasets.versions import spec_of
@@ -568,3 +568,32 @@ def test_pages_of_schedules_are_below_the_settings(client: Client) -> None:
 def test_a_setting_that_a_warning_names_is_code() -> None:
     assert with_code("set `a<b` in c") == "set <code>a&lt;b</code> in c"
     assert with_code("an odd ` <b>") == "an odd ` &lt;b&gt;"
+
+
+def test_a_page_with_a_choice_comes_with_its_plan(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    html = page(client, "/runs/new/?dataset=sums&model=baseline/reference")
+    assert "Calculating" not in html
+    assert "<dt>Requests</dt> <dd> 3" in html
+    assert "3 requests" in html.partition('id="total"')[2].partition("</p>")[0], "beside the button, on phones"
+
+
+def test_the_run_that_asked_the_same_says_what_it_took(client: Client) -> None:
+    run = make_scored_run(make_dataset(3, slug="sums"), model="baseline/reference", metrics=["exact_match"])
+    Run.objects.filter(pk=run.pk).update(active_seconds=18.0, cost_usd=0.25)
+    html = page(client, "/runs/new/plan/", REQUEST)
+    assert f'<a href="/runs/{run.pk}/">Run {run.pk}</a> asked the same. It took 18 s and cost $0.25.' in html
+
+
+def test_a_start_is_proposed_with_a_model_whose_score_did_not_fall(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    dataset = make_dataset(3, slug="sums")
+    make_scored_run(dataset, model=MODEL)
+    before, fallen = [make_scored_run(dataset, model="loop/fallen") for _ in range(2)]
+    assert "For example <b>loop/fallen</b>" in page(client, "/runs/new/")
+    schedule = Schedule.objects.create(name="Nightly", when="03:00", request={})
+    turn = ScheduledRun.objects.create(schedule=schedule, run=before, due_at=before.created_at)
+    assert before.pk < fallen.pk
+    numbers = {"difference": -0.5, "low": -0.9, "high": -0.1, "p_adjusted": 0.001, "n_shared": 3, "sentence": "Fell."}
+    ScoreDrop.objects.create(scheduled_run=turn, metric="exact_match", **numbers)
+    assert f"For example <b>{MODEL}</b>" in page(client, "/runs/new/")

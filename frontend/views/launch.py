@@ -26,6 +26,7 @@ from benchmarks.queries.experiments import experiment_detail
 from benchmarks.queries.judge_words import judge_words
 from benchmarks.queries.launch import trial_answers, used_last
 from benchmarks.queries.model_status import warnings_before_run
+from benchmarks.queries.presets import preset_metrics
 from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.access import account_of, may
 from benchmarks.services.errors import InvalidRequest, NotPossible
@@ -36,7 +37,6 @@ from benchmarks.services.experiments.start import start_experiment
 from benchmarks.services.experiments.trial import MOST_RUNS, start_trial
 from benchmarks.services.providers import check_if_stale
 from benchmarks.services.runs.estimate import costs_at_most
-from benchmarks.services.runs.presets import preset_metrics
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import request_of, start_run
 from benchmarks.services.schedules import save_schedule
@@ -79,7 +79,11 @@ def launch(request: HttpRequest) -> HttpResponse:
     require_launch(request)
     if request.method != "POST":
         known = KnownModels.read()
-        return _page(request, LaunchForm(runnable_datasets(), _filled_in(request, known)), known=known)
+        form = LaunchForm(runnable_datasets(), _filled_in(request, known))
+        is_planned = form.models and form.chosen and not _is_sheet(request)
+        # The page asks for the plan again, which also checks the providers: that may take long.
+        context = planned(request, form, checks=False) if is_planned else {}
+        return _page(request, form, known=known, **context)
     do = request.POST.get("do", STARTED)
     if do not in _STARTS:
         return _changed(request, do)
@@ -188,8 +192,9 @@ def _tried(pks: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def planned(request: HttpRequest, form: LaunchForm) -> dict[str, Any]:
-    """What the runs will give and what is known against their models, or why there is no plan."""
+def planned(request: HttpRequest, form: LaunchForm, *, checks: bool = True) -> dict[str, Any]:
+    """What the runs will give and what is known against their models, or why there is no plan; ``checks`` their
+    providers first, if that is long ago."""
     if not form.models or not form.chosen:
         return {"warnings": warnings_before_run(form.models)}
     asked, context = form.models, dict[str, Any]()
@@ -205,7 +210,8 @@ def planned(request: HttpRequest, form: LaunchForm) -> dict[str, Any]:
         if judge := context["preview"].plan.judge_requests and _judge(form):
             asked.append(judge)
             context["judged"] = judge_words({(judge, metric) for metric in form.judged}).values()
-    check_if_stale(asked)
+    if checks:
+        check_if_stale(asked)
     return context | {"warnings": warnings_before_run(asked)}
 
 
@@ -355,7 +361,7 @@ def _page(
         for option in offered
         for slug in [option.dataset.slug]
     ]
-    is_sheet = request.headers.get("HX-Target") == "sheet"
+    is_sheet = _is_sheet(request)
     is_empty = not (form.models or form.chosen or is_sheet)
     title = f"Edit {schedule.name}" if schedule else "New schedule" if form.is_schedule else "New run"
     fewest = SHORT if is_sheet else SHOWN
@@ -376,8 +382,6 @@ def _page(
             "benchmarks": (benchmarks[:n_shown], benchmarks[n_shown:]),
             "again": _again(request, form, known) if is_empty else None,
             "may_schedule": may(request.user, *ADD),
-            "n_models": len(models),
-            "n_benchmarks": len(benchmarks),
             "schedule": schedule,
             "title": title,
             "crumbs": _crumbs(schedule, title, is_schedule=is_of_schedule(request)),
@@ -385,6 +389,10 @@ def _page(
     )
     template = "sheet" if is_sheet else "launch"
     return render(request, f"frontend/launch/{template}.html", context, status=status)
+
+
+def _is_sheet(request: HttpRequest) -> bool:
+    return request.headers.get("HX-Target") == "sheet"
 
 
 def _again(request: HttpRequest, form: LaunchForm, known: KnownModels) -> dict[str, str] | None:

@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from benchmarks.analysis import rankings
-from benchmarks.models import Run, ShareLink
+from benchmarks.models import Dataset, Run, ShareLink
 from benchmarks.presentation import sentences
 from benchmarks.presentation.comparisons import threshold_sentence
 from benchmarks.presentation.numbers import money_decimals, number
@@ -24,6 +24,7 @@ from benchmarks.queries.live import live_state
 from benchmarks.queries.matrix import Matrix
 from benchmarks.queries.newer_references import newer_references
 from benchmarks.queries.overall_leaderboard import MOST_DATASETS, overall_leaderboard
+from benchmarks.queries.presets import scored_otherwise
 from benchmarks.queries.ranked_tables import RankedTable, ranked_table
 from benchmarks.queries.tables.corrected_ranks import CORRECTED_RANKS
 from benchmarks.queries.tables.runs import per_thousand
@@ -189,7 +190,7 @@ def board(query: QueryDict) -> dict[str, Any]:
         "ranks": [(rankings.MEAN, "Mean score"), (rankings.THRESHOLD, "Threshold")],
         "is_tested": bool(table.spans),
         "said": _said(table.grid, rows, metric) if places is None else [corrected_sentence(places)],
-        "cautions": _cautions(rows) if places is None else [],
+        "cautions": [*_cautions(rows), *_otherwise(dataset, metric)] if places is None else [],
         "can_correct": can_correct(metric),
         "judge": "" if places is None else CORRECTED,
         "corrected": None if places is None else CORRECTED_RANKS.of(places),
@@ -224,6 +225,11 @@ def _cautions(rows: Sequence[Row]) -> list[str]:
     judges = _judges(rows)
     differ = f"These runs use different judges ({', '.join(judges)}), so their scores are not strictly comparable."
     return [*filter(None, [rows[0].score.applies if rows else ""]), *([differ] if len(judges) > 1 else [])]
+
+
+def _otherwise(dataset: Dataset | None, metric: str) -> list[str]:
+    title = scored_otherwise(dataset, metric) if dataset and metric else ""
+    return [f"New runs are scored by {title}."] if title else []
 
 
 def _judges(rows: Sequence[Row]) -> list[str]:

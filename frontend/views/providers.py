@@ -88,7 +88,10 @@ def _headline(used: Sequence[ModelUse]) -> tuple[str, str]:
     others = [(use.name, use.status.words) for use in used if use.status.level in ("bad", "caution")]
     words = ", ".join(f"{name} ({said[:1].lower()}{said[1:]})" for name, said in others[:MOST_NAMED])
     more = f" and {number(len(others) - MOST_NAMED)} more" if len(others) > MOST_NAMED else ""
-    return f"{n_of(ready, len(used))} models {verb} ready.", f"Not ready: {words}{more}." if others else ""
+    return (
+        f"{n_of(ready, len(used))} models that have run {verb} ready.",
+        f"Not ready: {words}{more}." if others else "",
+    )
 
 
 def _is_tested(use: ModelUse) -> bool:

@@ -14,10 +14,10 @@ from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Run
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import money_range, plural
+from benchmarks.queries.presets import preset_metrics
 from benchmarks.queries.runs import runs_to_rescore
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.runs.presets import preset_metrics
 from benchmarks.services.runs.rescoring import plan_rescoring, plan_rescorings, start_rescoring, start_rescorings
 from frontend import params
 from frontend.forms import RescoringForm

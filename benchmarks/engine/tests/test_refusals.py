@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.queries.presets import preset_metrics
 from benchmarks.services.datasets.versions import spec_of
-from benchmarks.services.runs.presets import preset_metrics
 from tests.loopback.replies import Reply
 from tests.support.factories import make_dataset, make_run, make_task
 from tests.support.running import Endpoint, worked

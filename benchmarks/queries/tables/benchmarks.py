@@ -40,7 +40,7 @@ def _name(row: Benchmark) -> Cell:
     if row.standing:
         known += [row.judged or metric_title(row.standing.metric), *filter(None, [row.standing.setting])]
     marks = [Words(text, "tag caution", more) for text, more in row.warnings.items()]
-    marks += [tag(row.newer)] if row.newer else []
+    marks += [tag(text) for text in (row.newer, row.otherwise) if text]
     parts: list[Part] = [dataset_link(dataset)]
     parts.append(Group([soft(" · ".join(known)), *marks], block=True))
     return parts

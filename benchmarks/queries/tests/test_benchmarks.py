@@ -40,7 +40,7 @@ def test_a_benchmark_has_the_means_of_all_models_and_baselines_are_none_of_them(
 
 def test_few_tasks_are_marked_with_the_gap_that_they_can_show() -> None:
     assert benchmark(make_dataset(3, slug="a")).warnings == {"Few tasks": "Can show no gap between two models"}
-    assert benchmark(make_dataset(40, slug="b")).warnings == {"Few tasks": "Can show only gaps of 24.8 points or more"}
+    assert benchmark(make_dataset(40, slug="b")).warnings == {"Few tasks": "Can show only gaps of 25 points or more"}
     assert benchmark(make_dataset(120, slug="c")).warnings == {}
 
 
@@ -81,3 +81,12 @@ def test_the_table_says_in_words_what_the_page_draws() -> None:
     assert "Exact match" in text
     assert "a/x" in text
     assert cell_text(BENCHMARKS.columns[3].cell(benchmark(dataset))).startswith("0.500")
+
+
+def test_scores_by_another_metric_than_that_of_new_runs_say_so() -> None:
+    dataset = make_dataset(4, metrics=("contains",))
+    make_scored_run(dataset, [1.0] * 4, metrics=["exact_match"])
+    assert benchmark(dataset).otherwise == "New runs: Contains"
+    make_scored_run(dataset, [1.0] * 4, metrics=["contains"], model="a/x")
+    make_scored_run(dataset, [1.0] * 4, metrics=["contains"], model="a/y")
+    assert benchmark(dataset).otherwise == ""

@@ -7,18 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.analysis.gaps import DISCORDANCE, gap_shown, paired_design, tasks_per_cluster
 from benchmarks.engine.configured import any_retrieves
 from benchmarks.engine.execution.subsets import outlooks
 from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.registered_metrics import is_score, metric_named
 from benchmarks.models import COMPLETED, OF_MODELS, Dataset, Run
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import points
+from benchmarks.presentation.numbers import points, whole_points
 from benchmarks.services.experiments.requests import PlannedRun
 from benchmarks.services.experiments.start import ExperimentPlan, plan_of_runs
 from benchmarks.services.runs.checks import missing_fields
 from benchmarks.services.runs.estimate import tasks_of
-from benchmarks.services.runs.sizing import DISCORDANCE, gap_shown, paired_design, tasks_per_cluster
+from benchmarks.services.runs.measured import Measured, taken_by
 from benchmarks.services.runs.start import run_of
 from benchmarks.statistics.intervals import score_bounds
 from benchmarks.statistics.planning import tasks_needed
@@ -70,7 +71,7 @@ class Gap:
 
     @property
     def words(self) -> str:
-        return "" if self.shown is None else points(self.shown).removesuffix(".0")
+        return "" if self.shown is None else whole_points(self.shown)
 
     @property
     def finer_words(self) -> str:
@@ -108,6 +109,12 @@ class Preview:
     pairs: int = 1
 
     @property
+    def only_stored(self) -> Measured | None:
+        """What the stored run of a single planned one took."""
+        stored = self.stored if self.plan.runs == 1 else ()
+        return taken_by(Run.objects.get(pk=stored[0])) if stored else None
+
+    @property
     def stored(self) -> list[int]:
         """The runs that are stored already."""
         return [cell.stored for candidate in self.candidates for cell in candidate.cells if cell.stored]
@@ -137,7 +144,8 @@ def preview(planned: Sequence[PlannedRun]) -> Preview:
 def gap_of(dataset: Dataset, n_tasks: int, pairs: int = 1) -> Gap:
     """As strict as the first step of Holm's correction for so many ``pairs`` of candidates."""
     shown = gap_shown(n_tasks, tasks_per_cluster(dataset), pairs)
-    below = [size for size in FINER if size < min(DISCORDANCE, 1.0 if shown is None else shown)]
+    # Below what is said, which is in whole points.
+    below = [size for size in FINER if size < round(min(DISCORDANCE, 1.0 if shown is None else shown), 2)]
     finer = below[-1] if below else FINER[0]
     needed = tasks_needed(finer, paired_design(tasks_per_cluster(dataset), pairs)).tasks
     return Gap(dataset, n_tasks, shown, finer, max(0, needed - n_tasks))

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
+from benchmarks.analysis.gaps import gap_shown, tasks_per_cluster
 from benchmarks.engine.execution.subsets import Outlook, outlooks
 from benchmarks.metrics.panel import judges_named
 from benchmarks.models import Experiment, Run
@@ -17,7 +18,6 @@ from benchmarks.services.experiments.requests import MOST_RUNS, PlannedRun, plan
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.providers import missing_keys
 from benchmarks.services.runs.estimate import RunPlan, plan_of, tasks_of
-from benchmarks.services.runs.sizing import gap_shown, tasks_per_cluster
 from benchmarks.services.runs.start import queue_run, run_of
 
 

@@ -1,6 +1,7 @@
 """Estimate a run before anything is spent: requests, tokens, a range of cost, and a duration.
 
-The duration follows from the latency of the models' earlier runs and from the configured limits.
+The duration follows from the latency of the models' earlier runs and from the configured limits. Cost and duration
+include what runs that asked the same have cost and taken.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import COMPLETED, Run, RunStatus, Task
 from benchmarks.presentation.numbers import number, plural
 from benchmarks.services.providers import missing_keys
+from benchmarks.services.runs.measured import Measured, measured
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import run_of
 from benchmarks.statistics.planning import Limits, Range, together, workload
@@ -88,6 +90,17 @@ class RunPlan:
     known_high: float = 0.0
     unpriced: Sequence[str] = ()
 
+    def including(self, earlier: Iterable[Measured]) -> RunPlan:
+        """The plan with ranges that include what ``earlier`` runs have cost and taken."""
+        plan = self
+        for each in earlier:
+            low, high = min(plan.seconds_low, each.seconds), max(plan.seconds_high, each.seconds)
+            plan = replace(plan, seconds_low=low, seconds_high=high)
+            if each.cost is not None and plan.cost_low is not None and plan.cost_high is not None:
+                low, high = min(plan.cost_low, each.cost), max(plan.cost_high, each.cost)
+                plan = replace(plan, cost_low=low, cost_high=high, known_low=low, known_high=high)
+        return plan
+
     def times(self, factor: float) -> RunPlan:
         """The plan for ``factor`` times as many tasks of the same kind."""
         values = {name: getattr(self, name) for name in self.__slots__}
@@ -142,6 +155,7 @@ def plan_of(request: Mapping[str, Any]) -> RunPlan:
     too_long = _too_long(tasks, request, n_tasks)
     warnings = (*without_key, *((too_long,) if too_long else ()))
     plan = replace(plan, warnings=warnings, known_low=known[0], known_high=known[1], unpriced=unpriced)
+    plan = plan.including(measured(request, n_tasks * repeats))
     if request["max_canvases"] is None:
         return plan
     return plan.times(request["max_canvases"] / max(1, request["dataset"].canvas_set.count))

@@ -19,11 +19,11 @@ from benchmarks.providers import litellm_package
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.providers.extra_parameters import TOKEN_LIMITS, problems_of
 from benchmarks.providers.registered_providers import split_model
+from benchmarks.queries.presets import preset_metrics
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
 from benchmarks.services.requests import StrictBoolean, StrictNumber, StrictRequest, StrictText, Tags, validated_by
 from benchmarks.services.rubrics import rubrics_of
 from benchmarks.services.runs import checks
-from benchmarks.services.runs.presets import preset_metrics
 
 CANVAS_METRIC = "task_score"
 SOLVER = "baseline/solver"

@@ -9,11 +9,11 @@ import pytest
 
 from benchmarks.dataset_format.parsing import parse_dataset
 from benchmarks.models import Dataset, DatasetVersion
+from benchmarks.queries.presets import preset_metrics
 from benchmarks.sandbox import sandbox
 from benchmarks.sandbox.sandbox import Sandbox
 from benchmarks.services.datasets.versions import import_dataset
 from benchmarks.services.errors import InvalidRequest
-from benchmarks.services.runs.presets import preset_metrics
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import start_run
 from tests.support import services

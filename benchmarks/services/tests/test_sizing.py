@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from benchmarks.analysis.gaps import tasks_per_cluster
 from benchmarks.models import Dataset, Run, RunStatus
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.estimate import Load, duration_range, plan_run, seconds_for_answer
-from benchmarks.services.runs.sizing import size_run, tasks_per_cluster
+from benchmarks.services.runs.requests import validated
+from benchmarks.services.runs.sizing import size_run
+from benchmarks.services.runs.start import run_of
 from benchmarks.statistics.planning import PairedDesign, Range, tasks_for_same, tasks_needed
 from codeforge.config import Limits, ModelConfig
 from tests.support.canvas_sets import make_canvas_set
@@ -158,3 +161,36 @@ def test_a_size_shows_that_two_equal_runs_are_the_same() -> None:
     with pytest.raises(InvalidRequest) as refused:
         size_run({**ASKED, "same_within": 5, "to_see": 5})
     assert refused.value.errors == {"to_see": ["Set either to_see or same_within."]}
+
+
+def ran(seconds: float, cost: float | None, **fields: Any) -> Run:
+    """An earlier run that asked ten tasks as ``ASKED`` does."""
+    run = run_of(validated({**ASKED, **fields}))
+    run.status, run.total, run.done = RunStatus.COMPLETED, 10, 10
+    run.active_seconds, run.cost_usd = seconds, cost
+    run.note_asked()
+    run.save()
+    return run
+
+
+def test_an_estimate_includes_what_the_same_run_has_cost_and_taken() -> None:
+    make_dataset(10)
+    guessed = plan_run(ASKED)
+    assert guessed.cost_low is not None
+    ran(seconds=900.0, cost=guessed.cost_low / 10)
+    ran(seconds=1.0, cost=9.0, system_prompt="Asked otherwise.")
+    plan = plan_run(ASKED)
+    assert (plan.cost_low, plan.known_low) == (pytest.approx(guessed.cost_low / 10),) * 2
+    assert plan.cost_high == guessed.cost_high
+    assert (plan.seconds_low, plan.seconds_high) == (guessed.seconds_low, 900.0)
+    # Twice as many results take twice as long.
+    assert plan_run({**ASKED, "repeats": 2}).seconds_high == 1800.0
+
+
+def test_an_unknown_cost_of_the_same_run_changes_only_the_time() -> None:
+    make_dataset(10)
+    guessed = plan_run(ASKED)
+    ran(seconds=900.0, cost=None)
+    plan = plan_run(ASKED)
+    assert (plan.cost_low, plan.cost_high) == (guessed.cost_low, guessed.cost_high)
+    assert plan.seconds_high == 900.0

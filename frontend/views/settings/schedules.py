@@ -19,6 +19,7 @@ from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import ahead, percent, plural, points
 from benchmarks.presentation.timetables import in_words
 from benchmarks.queries.gates import series_of_schedule
+from benchmarks.queries.history import histories, latest_runs
 from benchmarks.queries.runs import runs
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, nights, open_score_drops, with_latest_run
 from benchmarks.queries.tables.gates import CHECKS
@@ -30,6 +31,8 @@ from benchmarks.services.access import may, may_launch
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.gates import reset_series, series_of
 from frontend import params
+from frontend.chart_parts import Chart
+from frontend.history import history_charts
 from frontend.inbox import drop_notices
 from frontend.views.lists import Button, listed, page_of
 from frontend.views.settings.hub import NIGHTLY, crumbs
@@ -91,6 +94,7 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
         ),
         "score_drops": drop_notices(list(open_score_drops().filter(scheduled_run__schedule=stored)[:MOST_SHOWN])),
         "score_drop_level": percent(LEVEL),
+        "chart": next(iter(_charts(stored)), None),
         "gate": _gate(stored),
         "may_change": may(request.user, *CHANGE),
         "may_delete": may(request.user, *DELETE),
@@ -98,6 +102,11 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
         "crumbs": crumbs(("Schedules", reverse("frontend:schedules")), (stored.name, None)),
     }
     return render(request, "frontend/settings/schedule.html", context)
+
+
+def _charts(schedule: Schedule) -> list[Chart]:
+    """Of its runs that can be compared, those with the latest first."""
+    return history_charts(histories(latest_runs(scheduled__schedule=schedule)), by_dataset=True, least_days=1)
 
 
 def _shown(name: str, value: Any) -> Any:
