@@ -17,13 +17,13 @@ from django.http import QueryDict
 from django.utils import timezone
 
 from benchmarks.analysis.matrices import PLAIN
+from benchmarks.engine.execution.presets import preset_metrics
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import plural
 from benchmarks.providers.extra_parameters import typed
 from benchmarks.queries.datasets import runnable_datasets
-from benchmarks.queries.presets import preset_metrics
 from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.requests import PROMPTING, SAMPLING

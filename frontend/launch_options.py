@@ -9,6 +9,7 @@ from enum import StrEnum
 from hashlib import md5
 from itertools import groupby
 
+from benchmarks.engine.execution.presets import preset_metrics
 from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Dataset
 from benchmarks.presentation.labels import metric_title
@@ -16,7 +17,6 @@ from benchmarks.presentation.numbers import money, number, plural
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.queries.launch import LastResult, last_results, last_runs
 from benchmarks.queries.model_status import ModelStatus, Trouble, answered_models, model_status, troubled_models
-from benchmarks.queries.presets import preset_metrics
 from benchmarks.queries.providers import ModelRow, ProviderRow, provider_rows
 from benchmarks.queries.schedules import dropped_models
 from benchmarks.services.experiments.preview import Gap, gap_of

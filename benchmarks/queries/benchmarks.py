@@ -10,13 +10,15 @@ from django.db.models import Q
 
 from benchmarks.analysis.gaps import gap_shown, tasks_per_cluster
 from benchmarks.analysis.rankings import Place
+from benchmarks.engine.execution.presets import preset_metrics
+from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.models import Run
+from benchmarks.models import Dataset, Run
+from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import plural, whole_points
 from benchmarks.presentation.ranks import only_baselines
 from benchmarks.queries import leaderboard as reads
 from benchmarks.queries.judge_words import joined, judge_words, judged_scores
-from benchmarks.queries.presets import scored_otherwise
 
 RECENT = 200
 """Completed runs from which the scores of the benchmarks are taken; as many of baselines."""
@@ -125,3 +127,9 @@ def _benchmark(dataset: Any, standing: reads.Standing | None, judged: str) -> Be
     if first.run.is_baseline:
         return Benchmark(dataset, under=only_baselines(standing.marks) if standing.marks else "")
     return Benchmark(dataset, standing, judged, first.reason, "" if first.reason else standing.under)
+
+
+def scored_otherwise(dataset: Dataset, metric: str) -> str:
+    """The metric by which forms score new runs, in words, if these scores are by another; else empty."""
+    preset = preset_metrics(dataset)
+    return metric_title(preset[0]) if preset and metric not in preset and not is_deciding(metric) else ""

@@ -587,13 +587,14 @@ def test_the_run_that_asked_the_same_says_what_it_took(client: Client) -> None:
 
 def test_a_start_is_proposed_with_a_model_whose_score_did_not_fall(client: Client, endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2")
+    make_dataset(3, slug="others")
     dataset = make_dataset(3, slug="sums")
     make_scored_run(dataset, model=MODEL)
-    before, fallen = [make_scored_run(dataset, model="loop/fallen") for _ in range(2)]
+    fallen = make_scored_run(dataset, model="loop/fallen")
     assert "For example <b>loop/fallen</b>" in page(client, "/runs/new/")
     schedule = Schedule.objects.create(name="Nightly", when="03:00", request={})
-    turn = ScheduledRun.objects.create(schedule=schedule, run=before, due_at=before.created_at)
-    assert before.pk < fallen.pk
+    turn = ScheduledRun.objects.create(schedule=schedule, run=fallen, due_at=fallen.created_at)
+    make_scored_run(dataset, model="loop/fallen")
     numbers = {"difference": -0.5, "low": -0.9, "high": -0.1, "p_adjusted": 0.001, "n_shared": 3, "sentence": "Fell."}
     ScoreDrop.objects.create(scheduled_run=turn, metric="exact_match", **numbers)
     assert f"For example <b>{MODEL}</b>" in page(client, "/runs/new/")

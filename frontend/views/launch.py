@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from benchmarks.engine.execution.presets import preset_metrics
 from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Run, Schedule
 from benchmarks.presentation.labels import metric_title
@@ -26,7 +27,6 @@ from benchmarks.queries.experiments import experiment_detail
 from benchmarks.queries.judge_words import judge_words
 from benchmarks.queries.launch import trial_answers, used_last
 from benchmarks.queries.model_status import warnings_before_run
-from benchmarks.queries.presets import preset_metrics
 from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.access import account_of, may
 from benchmarks.services.errors import InvalidRequest, NotPossible

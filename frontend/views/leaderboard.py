@@ -18,13 +18,13 @@ from benchmarks.presentation import sentences
 from benchmarks.presentation.comparisons import threshold_sentence
 from benchmarks.presentation.numbers import money_decimals, number
 from benchmarks.queries import leaderboard as reads
+from benchmarks.queries.benchmarks import scored_otherwise
 from benchmarks.queries.corrected_ranks import CORRECTED, can_correct, corrected_ranks, corrected_sentence
 from benchmarks.queries.judge_words import measured
 from benchmarks.queries.live import live_state
 from benchmarks.queries.matrix import Matrix
 from benchmarks.queries.newer_references import newer_references
 from benchmarks.queries.overall_leaderboard import MOST_DATASETS, overall_leaderboard
-from benchmarks.queries.presets import scored_otherwise
 from benchmarks.queries.ranked_tables import RankedTable, ranked_table
 from benchmarks.queries.tables.corrected_ranks import CORRECTED_RANKS
 from benchmarks.queries.tables.runs import per_thousand

@@ -10,11 +10,11 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from benchmarks.engine.execution.presets import preset_metrics
 from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Run
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import money_range, plural
-from benchmarks.queries.presets import preset_metrics
 from benchmarks.queries.runs import runs_to_rescore
 from benchmarks.queries.tables.runs import RUNS
 from benchmarks.services.errors import InvalidRequest, NotPossible

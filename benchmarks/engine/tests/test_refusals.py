@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.queries.presets import preset_metrics
+from benchmarks.engine.execution.presets import preset_metrics
 from benchmarks.services.datasets.versions import spec_of
 from tests.loopback.replies import Reply
 from tests.support.factories import make_dataset, make_run, make_task

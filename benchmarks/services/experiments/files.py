@@ -13,8 +13,8 @@ import yaml
 from benchmarks.dataset_format.files import display_name, read_content
 from benchmarks.dataset_format.parsing import located, read_yaml
 from benchmarks.dataset_format.problems import Problem
+from benchmarks.engine.execution.presets import preset_metrics
 from benchmarks.models import Dataset
-from benchmarks.queries.presets import preset_metrics
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.requests import checked_experiment
 

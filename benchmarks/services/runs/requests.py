@@ -9,6 +9,7 @@ from django.conf import settings
 from rest_framework import serializers
 
 from benchmarks.engine.configured import all_providers, is_system, retrieves
+from benchmarks.engine.execution.presets import preset_metrics
 from benchmarks.extras import how_to_install
 from benchmarks.metrics.panel import MOST_JUDGES, judges_named
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
@@ -19,7 +20,6 @@ from benchmarks.providers import litellm_package
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.providers.extra_parameters import TOKEN_LIMITS, problems_of
 from benchmarks.providers.registered_providers import split_model
-from benchmarks.queries.presets import preset_metrics
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
 from benchmarks.services.requests import StrictBoolean, StrictNumber, StrictRequest, StrictText, Tags, validated_by
 from benchmarks.services.rubrics import rubrics_of

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from benchmarks.dataset_format.parsing import parse_dataset
+from benchmarks.engine.execution.presets import preset_metrics
 from benchmarks.models import Dataset, DatasetVersion
-from benchmarks.queries.presets import preset_metrics
 from benchmarks.sandbox import sandbox
 from benchmarks.sandbox.sandbox import Sandbox
 from benchmarks.services.datasets.versions import import_dataset

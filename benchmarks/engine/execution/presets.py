@@ -5,10 +5,8 @@ from __future__ import annotations
 from django.conf import settings
 
 from benchmarks.engine.execution.scoring import usable_metrics
-from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS
 from benchmarks.models import Dataset
-from benchmarks.presentation.labels import metric_title
 
 _BY_FIELD = {
     "turns": ("turns",),
@@ -48,9 +46,3 @@ def preset_metrics(dataset: Dataset) -> list[str]:
     if not possible and fields.get("expected_output") and settings.CODEFORGE.judge.model:
         return ["correctness"]
     return possible
-
-
-def scored_otherwise(dataset: Dataset, metric: str) -> str:
-    """The metric by which forms score new runs, in words, if these scores are by another; else empty."""
-    preset = preset_metrics(dataset)
-    return metric_title(preset[0]) if preset and metric not in preset and not is_deciding(metric) else ""
