@@ -33,6 +33,7 @@ SILENT_SECONDS = 30.0
 """More than many slow steps take"""
 DEAD_SECONDS = LEASE_SECONDS + 20.0
 """How long the lease of a dead worker is there at most: the documented time, and that of a sweep."""
+UNPREPARED = ("queued", "preparing")
 
 
 def documented_changes() -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
@@ -301,8 +302,9 @@ class Checker:
             self.require(
                 taken[pk] <= run.concurrency, f"run {pk} has leases with {taken[pk]} slots of {run.concurrency}"
             )
-        preparing = Counter(lease.run_id for lease in now.leases.values() if not lease.slots and lease.run_id)
-        self.require(not preparing or max(preparing.values()) == 1, "two workers prepare one run")
+        holders = Counter(lease.run_id for lease in now.leases.values())
+        for pk, run in now.runs.items():
+            self.require(run.status not in UNPREPARED or holders[pk] <= 1, "two workers prepare one run")
         if self.calm_at is not None and "the clock jumps" not in self.world.counts:
             alive = [each.held_up_until for each in self.world.processes[1:] if each.died_at is None]
             awake_at = min(alive, default=self.world.now)

@@ -228,8 +228,8 @@ MUTANTS = (
     Mutant(
         "several workers prepare a run",
         DISPATCH,
-        "if slots < 1 and (not preparing or run.leases.exists()):",
-        "if slots < 1 and not preparing:",
+        "(preparing and run.leases.exists()):\n                return None\n            taken =",
+        "False:\n                return None\n            taken = 0 if preparing else",
     ),
     Mutant(
         "a run is closed while it is worked on",

@@ -86,15 +86,15 @@ class PromptBuilder:
             turns = user_messages(user_text(self.run, text) for text in later)
             return replace(self._with_tools(opening, task), turns=turns)
         if task.messages:
-            return replace(self._with_tools(conversation(self.run, task.messages), task), user=task.user)
+            return self._with_tools(conversation(self.run, task.messages), task)
         passages = "\n\n".join(f"[{number}] {passage}" for number, passage in enumerate(task.context, 1))
         messages = _messages(self.run.parameters.get("system_prompt"), user_text(self.run, task.input, passages))
-        return replace(self._with_tools(messages, task), user=task.user)
+        return self._with_tools(messages, task)
 
     def _with_tools(self, messages: tuple[Message, ...], task: Task) -> Prompt:
         tools = tuple(self._tools(task))
         steps = 1 if not tools else tool_steps(self.run, merged_world(self.version.world, task.world), task.final_state)
-        return Prompt(messages, tools, extra=self.run.extra, steps=steps)
+        return Prompt(messages, tools, extra=self.run.extra, steps=steps, user=task.user)
 
     def item(self, task: Task) -> Item:
         """The task as metrics see it, without an answer."""

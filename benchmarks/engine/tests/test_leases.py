@@ -197,6 +197,9 @@ def test_a_run_of_high_concurrency_gets_as_many_workers_as_it_needs(endpoint: En
     dataset = make_dataset(5)
     enqueued: list[int] = []
     first, run = make_run(dataset, concurrency=300), make_run(dataset, concurrency=300)
+    preparing = leased(first, preparing=True)
+    assert dispatch.lease_run(first.pk, preparing=True) is None, "only one worker prepares, though slots are left"
+    leases.release(preparing, give_back_claims)
     work_on_run_once(first.pk, enqueued.append)
     assert enqueued == [first.pk, first.pk], "the worker that prepared it enqueues two more"
     prepare_run(run)
