@@ -25,7 +25,7 @@ from frontend.plots import Axis, Plot, line, percent, round_axis, round_step
 
 _FRONTIER = ("On the frontier", "Behind the frontier")
 _AGAINST = {
-    "cost": ("cost", "Cost per 1,000 answers (USD)", "price"),
+    "cost": ("cost", "Cost per 1,000 results (USD)", "price"),
     "latency": ("latency", "Median latency (s)", "speed"),
 }
 """Axis → its name, its column, and what is best at each of its values."""
@@ -33,7 +33,7 @@ _AGAINST = {
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One row of a leaderboard. Cost is US dollars per 1,000 answers, latency the median in milliseconds.
+    """One row of a leaderboard. Cost is US dollars per 1,000 results, latency the median in milliseconds.
 
     A line joins those of one ``model``.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.http import HttpRequest
@@ -303,9 +304,9 @@ def versus(a: Run, b: Run) -> list[tuple[str, str, str, str]]:
     """What two runs cost and took: the measure, the number of each run, and how the second differs."""
     rows = [board_row(Row(run.model, run.variant, "", [cell_of(run, "")])) for run in (a, b)]
     measures = (
-        ("$ per 1,000 answers", [row.cost for row in rows], money),
+        ("$ per 1,000 results", [row.cost for row in rows], money),
         ("Median latency", [row.latency_ms for row in rows], milliseconds),
-        ("Tokens out per answer", [row.tokens_out for row in rows], number),
+        ("Tokens out per result", [row.tokens_out for row in rows], partial(number, digits=1)),
     )
     return [(name, write(first), write(second), _change(first, second)) for name, (first, second), write in measures]
 

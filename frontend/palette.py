@@ -15,7 +15,7 @@ from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.presentation.labels import RUN_STATUS
 from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.queries.experiments import findings, progress
-from benchmarks.queries.search import Matches, search
+from benchmarks.queries.search import Matches, newest, search
 from benchmarks.services.access import may_launch
 from frontend.context_processors import THEMES
 from frontend.documents import DOCUMENTS
@@ -65,11 +65,12 @@ class _Entry:
 
 
 def rows(request: HttpRequest, words: str) -> list[Row]:
-    """What matches the words, by kind, those first that begin with them; without words the commands and the entries of
-    the navigation."""
+    """What matches the words, by kind, those first that begin with them; without words the commands, the newest
+    datasets and runs, and the entries of the navigation."""
     if not words:
         entries = {entry.places[0].url for entry in ENTRIES}
-        return _rows([*_commands(request), *(page for page in _pages(request) if page.url in entries)], "")
+        pages = (page for page in _pages(request) if page.url in entries)
+        return _rows([*_commands(request), *_found(newest()), *pages], "")
     named = [*_commands(request), *_themes(), *_pages(request)]
     matches = search(words)
     lower = words.lower()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -11,6 +11,7 @@ from django.urls import reverse
 from benchmarks.models import Run
 from benchmarks.presentation.ranks import listed
 from benchmarks.queries.compare import alike, asked_differently
+from benchmarks.queries.tables.run_list import how
 
 LIKELY = 3
 """Comparisons that are proposed where none is chosen."""
@@ -20,37 +21,44 @@ COMPARED = 4
 
 @dataclass(frozen=True, slots=True)
 class OfBenchmark:
-    """The runs on one benchmark, each with how it differs from the first that is compared. ``version`` is empty if they
-    are not all of the same."""
+    """The runs on one benchmark, each with how it was asked, and how that differs from the first that is compared.
+    ``version`` is empty if they are not all of the same; ``is_open`` says whether they are unfolded."""
 
     title: str
     version: str
-    rows: Sequence[tuple[Run, str]]
+    rows: Sequence[tuple[Run, str, str]]
+    is_open: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """An address that compares runs: ``label`` says of what, ``apart`` why not of all that were chosen."""
+    """An address that compares runs: ``label`` says of what, ``apart`` why not of all that were chosen, ``chosen`` are
+    those that were."""
 
     label: str
     url: str
     benchmark: str
     apart: str = ""
+    chosen: Sequence[Run] = ()
 
 
-def by_benchmark(offered: Sequence[Run], first: Run | None) -> list[OfBenchmark]:
-    """The offered runs, those of one benchmark together."""
+def by_benchmark(offered: Sequence[Run], chosen: Sequence[Run]) -> list[OfBenchmark]:
+    """The offered runs, those of one benchmark together: unfolded where some are chosen, else the first."""
     groups: dict[int, list[Run]] = {}
     for run in offered:
         groups.setdefault(run.dataset_id, []).append(run)
-    return [_of_benchmark(runs, first) for runs in groups.values()]
+    shown = {run.dataset_id for run in chosen} or {*list(groups)[:1]}
+    first = next(iter(chosen), None)
+    return [_of_benchmark(runs, first, is_open=dataset in shown) for dataset, runs in groups.items()]
 
 
-def _of_benchmark(runs: Sequence[Run], first: Run | None) -> OfBenchmark:
+def _of_benchmark(runs: Sequence[Run], first: Run | None, *, is_open: bool) -> OfBenchmark:
     versions = {run.version_label for run in runs}
     beside_first = first and first.dataset_id == runs[0].dataset_id
-    rows = [(run, asked_differently(run, first) if first and beside_first else "") for run in runs]
-    return OfBenchmark(runs[0].dataset.title, versions.pop() if len(versions) == 1 else "", rows)
+    rows = [
+        (run, " · ".join(how(run)), asked_differently(run, first) if first and beside_first else "") for run in runs
+    ]
+    return OfBenchmark(runs[0].dataset.title, versions.pop() if len(versions) == 1 else "", rows, is_open)
 
 
 def likely(offered: Sequence[Run]) -> list[Comparison]:
@@ -77,18 +85,19 @@ def on_one_benchmark(chosen: Sequence[Run], offered: Sequence[Run]) -> Iterator[
         groups.setdefault(run.dataset_id, []).append(run)
     for runs in groups.values() if len(groups) > 1 else ():
         if len(runs) > 1:
-            yield _comparison(runs, f"Compare {listed([run.model_label for run in runs])}")
+            yield replace(_comparison(runs, f"Compare these {len(runs)}"), chosen=runs)
             continue
         alone = runs[0]
-        apart = f"Run {alone.pk} of {alone.model_label} is the only chosen one here."
+        apart = "The only chosen run here, so it is not compared."
         others = [run for run in offered if alike(run) == alike(alone) and run.pk != alone.pk]
         if others:
             other = min(others, key=lambda run: run.is_baseline)
-            yield _comparison([alone, other], f"Compare it with {other.model_label}, run {other.pk}", apart)
+            found = _comparison([alone, other], f"Compare with {other.model_label}, run {other.pk}")
+            yield replace(found, apart=apart, chosen=runs)
         else:
-            yield Comparison("", "", alone.dataset.title, apart)
+            yield Comparison("", "", alone.dataset.title, apart, runs)
 
 
-def _comparison(runs: Sequence[Run], label: str, apart: str = "") -> Comparison:
+def _comparison(runs: Sequence[Run], label: str) -> Comparison:
     query = urlencode({"runs": ",".join(str(run.pk) for run in runs)})
-    return Comparison(label, f"{reverse('frontend:compare')}?{query}", runs[0].dataset.title, apart)
+    return Comparison(label, f"{reverse('frontend:compare')}?{query}", runs[0].dataset.title)

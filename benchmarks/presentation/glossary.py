@@ -132,9 +132,9 @@ GLOSSARY = {
     ),
     "threshold": Entry(
         "50% threshold",
-        "The number of shapes at which the score is halfway between guessing and perfect, read from a curve fitted to "
-        "the numbers of shapes on which all task classes were asked. Without a significant trend there is none, though "
-        "the run may have weak spots.",
+        "The number of shapes at which the score is halfway between guessing and perfect; more is better. It is read "
+        "from a curve fitted to the numbers of shapes on which all task classes were asked. Without a significant "
+        "trend there is none, though the run may have weak spots.",
     ),
     "cluster": Entry(
         "Cluster",

@@ -30,7 +30,7 @@ _SHOWN = (
         "added_canvases",
     ),
     *(*_ALIKE, "asked", "answer_key"),
-    *("dataset__slug", "dataset__name", "dataset_version__number"),
+    *("dataset__slug", "dataset__name", "dataset_version__number", "dataset_version__task_count"),
 )
 _NUMBERS = {
     "score": HeadlineNumber(),
@@ -41,17 +41,18 @@ _NUMBERS = {
 }
 
 
-def runs_to_offer(chosen: Sequence[Run]) -> list[Run]:
+def runs_to_offer(chosen: Sequence[Run], *, beside: bool = False) -> list[Run]:
     """The chosen runs, then the latest completed ones: first those on the dataset of the reference run, and of these
-    the ones like it. Each has its ``score`` with what it rests on."""
+    the ones like it. Each has its ``score`` with what it rests on. Fewer ``beside`` a comparison."""
     completed = runs().filter(status__in=COMPLETED).only(*_SHOWN).annotate(**_NUMBERS)
+    most = _OFFERED_BESIDE if beside else _OFFERED
     if not chosen:
-        return list(completed.order_by("-id")[:_OFFERED])
+        return list(completed.order_by("-id")[:most])
     first = chosen[0]
     elsewhere = Case(When(dataset=first.dataset_id, then=0), default=1)
     ids = [run.pk for run in chosen]
     of_chosen = runs().filter(pk__in=ids).only(*_SHOWN).annotate(**_NUMBERS)
-    others = completed.exclude(pk__in=ids).order_by(elsewhere, "-id")[:_OFFERED_BESIDE]
+    others = completed.exclude(pk__in=ids).order_by(elsewhere, "-id")[:most]
     return sorted(
         [*of_chosen, *others],
         key=lambda run: (
@@ -62,6 +63,11 @@ def runs_to_offer(chosen: Sequence[Run]) -> list[Run]:
             run.answer_key != first.answer_key,
         ),
     )
+
+
+def runs_left_out(offered: Sequence[Run]) -> int:
+    """How many completed runs are not among the offered ones."""
+    return runs().filter(status__in=COMPLETED).exclude(pk__in=[run.pk for run in offered]).count()
 
 
 def alike(run: Run) -> tuple[object, ...]:

@@ -27,6 +27,8 @@ from tasks_app.models import CanvasSet
 
 MOST = 5
 """Matches of each kind that are returned."""
+NEWEST = 3
+"""Of each kind that is offered before anything is typed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,12 @@ def search(text: str) -> Matches:
             .order_by("version", "position")[:MOST]
         ),
     )
+
+
+def newest() -> Matches:
+    """The newest datasets and runs, for those who have not typed yet."""
+    datasets = Dataset.objects.exclude(kind__in=HIDDEN_KINDS).select_related("current_version").filter(canvas_set=None)
+    return Matches(list(datasets.order_by("-id")[:NEWEST]), [], [], [], [], list(runs().order_by("-id")[:NEWEST]), [])
 
 
 def _with_answers(tasks: Iterable[Task]) -> list[tuple[Task, int, int]]:

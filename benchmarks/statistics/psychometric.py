@@ -38,10 +38,10 @@ _CLOSING = 0.6
 """Factor by which the search grid shrinks along an axis in each round."""
 _STEPS = (-1.0, -0.5, 0.0, 0.5, 1.0)
 _ROUNDS = 300
-ABOVE = "above the midpoint at every level tested, up to {:g}"
-BELOW = "below the midpoint at every level tested, {:g} or more"
-PROBABLY_ABOVE = "probably beyond the hardest level tested, {:g}"
-PROBABLY_BELOW = "probably before the easiest level tested, {:g}"
+ABOVE = "above {:g}, the hardest level tested"
+BELOW = "below {:g}, the easiest level tested"
+PROBABLY_ABOVE = "probably above {:g}, the hardest level tested"
+PROBABLY_BELOW = "probably below {:g}, the easiest level tested"
 
 
 class ThresholdStatus(StrEnum):

@@ -540,7 +540,7 @@ PLAIN = (
     Plain(
         "Tokens",
         "*.tokens_in*; *.tokens_out*; *.*_tokens; *.*_tokens_in; *.*_tokens_out; export *_tokens; export "
-        "tokens_in; export tokens_out; head Tokens in; head Tokens out; head Tokens out per answer",
+        "tokens_in; export tokens_out; head Tokens in; head Tokens out; head Tokens out per result",
         "benchmarks.engine.summary.summarize:summarize",
         ("engine/tests/test_costs.py", "services/tests/test_numbers_of_tools.py"),
         "As the endpoint reports them, failed attempts included; unknown where it reports none",

@@ -25,11 +25,13 @@ _PREVIEWED = (
 _BOX = '<input type="checkbox" name="result" value="{}" form="copy-results" aria-label="Select {}"> '
 _ROW = (
     '<tr><th scope="row">{box}<a href="{link}"{previewed}>{name}</a> <small class="soft">{about}</small></th>'
-    '<td>{outcome}</td>{scores}<td class="cut" dir="auto" data-label="Expected">{expected}</td>'
+    '<td class="outcome">{outcome}{reason}</td>{scores}'
+    '<td class="cut" dir="auto" data-label="Expected">{expected}</td>'
     '<td class="cut" dir="auto" data-label="Answer">{answer}</td>'
-    '<td class="cut soft" dir="auto" data-label="Reason">{reason}</td>'
     '<td class="num wide-only">{time}</td></tr>'
 )
+
+_REASON = ' <small class="cut soft" dir="auto">{}</small>'
 
 
 @cache
@@ -111,7 +113,7 @@ def result_rows(
                 scores="".join(map(_score, scores, labels_of_scores)),
                 expected=_text(result.expected_preview or "–"),
                 answer=pruned or _text(result.actual_preview or "–"),
-                reason=_text(_reason(result)),
+                reason=_REASON.format(reason) if (reason := _text(_reason(result))) else "",
                 time=numbers.milliseconds(result.duration_ms)
                 + (' <span class="soft small">cached response</span>' if result.cached else ""),
             )

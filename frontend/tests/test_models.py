@@ -44,7 +44,7 @@ def test_a_model_has_a_page_with_its_place_its_history_and_its_runs(client: Clie
     assert b"Sums: Exact match" in chart.content
     assert client.get("/models/openai/gpt-large/charts/history-9.svg").status_code == 404
     assert "Others are significantly ahead on Sums." in html
-    assert "1,000 answers cost $8.33. No result failed." in html
+    assert "1,000 results cost $8.33. No result failed." in html
     assert "No model is significantly ahead on Sums." in page(client, "/models/vendor/small/")
     assert "Above 1" in page(client, "/models/vendor/small/")
     assert client.get("/models/nobody/").status_code == 404
@@ -154,5 +154,5 @@ def test_the_page_of_a_baseline_says_that_it_is_one(client: Client) -> None:
     make_scored_run(make_dataset(3), (1.0, 0.0, 0.0), model="baseline/random")
     html = page(client, "/models/baseline/random/")
     assert "A baseline, not a model. Picks one of the answers" in html
-    assert "1,000 answers cost" not in html
+    assert "1,000 results cost" not in html
     assert "Served model" not in html

@@ -65,7 +65,7 @@ def test_a_row_says_what_was_found_or_what_went_wrong(client: Client) -> None:
     html = words(client, "/runs/")
     assert "The API key was rejected (401). 1 answer kept." in html
     assert "So far 0.500 after 2 of 8" in html
-    assert '<span class="down">▼ 4.1 points</span>' in html
+    assert f'<span class="down">▼ 4.1 points since run {before.pk}</span>' in html
     assert words(client, "/runs/scheduled/").partition("<tbody>")[2].count("<tr>") == 1
 
 
@@ -112,7 +112,9 @@ def test_a_provisional_score_is_sorted_after_the_final_ones(client: Client) -> N
 def test_filters_are_chips_that_can_be_removed(client: Client) -> None:
     make_scored_run(make_dataset(2, slug="sums"), model="a/first", tags=["t"])
     made_experiment()
-    assert "Remove “Model: nobody” (2 rows)" in page(client, "/runs/?model=nobody")
+    nobody = page(client, "/runs/?model=nobody")
+    assert "Remove “Model: nobody” (2 rows)" in nobody
+    assert 'href="?model=a%2Ffirst">a/first</a>' in nobody, "models with runs are offered in its place"
     nothing = words(client, "/runs/?model=a%2Ffirst&tag=other&days=7")
     assert "No run matches all 3 filters." in nothing
     assert re.findall("Remove “(.+?)”", nothing) == ["Tag: other"], "without another one there would be no row either"

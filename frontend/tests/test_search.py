@@ -72,6 +72,9 @@ def test_before_anything_is_typed_a_few_commands_and_the_entries_of_the_navigati
         *("New run", "Compare runs", "Keys", "Overview", "Benchmarks", "Runs"),
         *("Leaderboard", "Review", "Models", "Settings"),
     ]
+    run = make_scored_run(make_dataset(2), model="a/new")
+    found = re.findall(r'class="title">([^<]+)<', matches(client, ""))
+    assert found[3:6] == [run.dataset.title, f"Run {run.pk}: a/new on {run.dataset.title}", "Overview"], "the newest"
     titles = re.findall(r'class="title">(.+?)</span>', matches(client, "runs"))
     assert len(titles) == len(set(titles)), "two pages have the same name"
 

@@ -66,14 +66,15 @@ def chart(request: HttpRequest, name: str, form: str) -> HttpResponse:
 def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
     metrics = common_metrics(chosen)
     metric = _metric(request, metrics)
-    offered = reads.runs_to_offer(chosen)
+    offered = reads.runs_to_offer(chosen, beside=len(chosen) > 1 and bool(metric))
     asked = params.run_ids(request.GET)[:MOST_RUNS]
     context: dict[str, Any] = {
         "title": _title(chosen),
         "chosen": chosen,
         "chosen_ids": [run.pk for run in chosen],
         "missing": [pk for pk in asked if pk not in {run.pk for run in chosen}],
-        "offered": by_benchmark(offered, next(iter(chosen), None)),
+        "offered": by_benchmark(offered, chosen),
+        "n_left_out": reads.runs_left_out(offered),
         "metrics": [metric_row(name) for name in metrics],
         "metric": metric,
         "most": MOST_RUNS,

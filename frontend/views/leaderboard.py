@@ -187,7 +187,7 @@ def board(query: QueryDict) -> dict[str, Any]:
         "choose": choose,
         "choices": [(rankings.LATEST, "Latest run"), (rankings.BEST, "Best run")],
         "rank": rank,
-        "ranks": [(rankings.MEAN, "Mean score"), (rankings.THRESHOLD, "Threshold")],
+        "ranks": [(rankings.MEAN, "Mean score"), (rankings.THRESHOLD, "50% threshold")],
         "is_tested": bool(table.spans),
         "said": _said(table.grid, rows, metric) if places is None else [corrected_sentence(places)],
         "cautions": [*_cautions(rows), *_otherwise(dataset, metric)] if places is None else [],

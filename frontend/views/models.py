@@ -127,7 +127,7 @@ def _baseline(name: str) -> str:
 def _spends(rows: Sequence[StandingRow], totals: ModelTotals) -> str:
     """What the model's answers cost and how many of them failed, as sentences."""
     known = [row.usd for row in rows if row.usd is not None]
-    cost = f"1,000 answers cost {money_range(min(known), max(known))}. " if known else ""
+    cost = f"1,000 results cost {money_range(min(known), max(known))}. " if known else ""
     failed = f"{number(totals.errors)} of {plural(totals.results, 'result')}" if totals.errors else "No result"
     return f"{cost}{failed} failed."
 

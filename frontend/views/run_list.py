@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
@@ -21,11 +23,13 @@ from benchmarks.queries.tables.runs import RECEIVING
 from benchmarks.services.access import may, may_launch
 from benchmarks.services.saved_views import LONGEST_NAME, list_query, may_save_views, saved_views
 from frontend import params
-from frontend.chips import COLUMNS, Chip, chips, chosen_columns, columns_offered, without
+from frontend.chips import COLUMNS, Chip, Choice, chips, choice, chosen_columns, columns_offered, without
 from frontend.navigation import tabs
 from frontend.views.saved_views import address_of
 
 PAGE_SIZE = 25
+MOST_INSTEAD = 8
+"""Models, or benchmarks, that are offered in place of one without runs."""
 PERIODS = ((1, "Last day"), (7, "Last 7 days"), (30, "Last 30 days"), (365, "Last year"))
 EMPTY = {
     "runs": "No runs yet.",
@@ -75,6 +79,7 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         "filters": filters,
         "chips": shown_chips,
         "widened": _widened(tab, shown_chips) if not rows else (),
+        "instead": _instead(tab, request.GET) if not rows else (),
         "columns": columns_offered(LISTED, columns),
         "n_hidden": sum(not shown for shown in columns.values()),
         "all_columns": without(request.GET, COLUMNS),
@@ -99,6 +104,24 @@ def _widened(tab: str, shown: Sequence[Chip]) -> list[tuple[Chip, int]]:
     queries = ((chip, QueryDict(chip.url.removeprefix("?"))) for chip in shown)
     counted = [(chip, rows_of(tab, params.run_filters(query)).count()) for chip, query in queries]
     return [(chip, n) for chip, n in counted if n]
+
+
+def _instead(tab: str, query: QueryDict) -> list[Choice]:
+    """Of filters that select nothing: the models or the benchmarks with which some rows are left."""
+    known: dict[str, tuple[str, Sequence[Any]]] = {
+        "model": ("Models with runs", models_used()),
+        "dataset": ("Benchmarks with runs", [(each.slug, each.title) for each in runnable_datasets()]),
+    }
+    offered = [choice(query, name, label, values, "") for name, (label, values) in known.items() if name in query]
+    left = [
+        replace(each, options=[option for option in each.options[:MOST_INSTEAD] if _has_rows(tab, option.url)])
+        for each in offered
+    ]
+    return [each for each in left if each.options]
+
+
+def _has_rows(tab: str, url: str) -> bool:
+    return rows_of(tab, params.run_filters(QueryDict(url.removeprefix("?")))).exists()
 
 
 def _views(request: HttpRequest, tab: str) -> dict[str, object]:

@@ -121,6 +121,7 @@ def _scores(run: Run, chosen: str) -> dict[str, Any]:
     return {
         "drawn_metrics": measured_by,
         "drawn_metric": drawn.name,
+        "drawn_title": drawn.title,
         "weak": [*weak.values()],
         "charts": placed(telling_charts(run, drawn.name, weak), "run-chart", run.pk),
     }

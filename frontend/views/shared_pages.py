@@ -137,7 +137,7 @@ def _matrix(runs: Sequence[Run], query: QueryDict) -> tuple[list[str], list[Text
 _SPENT = Table[BoardRow](
     "Costs",
     [
-        Column("$ per 1,000 answers", lambda row: money(row.cost)),
+        Column("$ per 1,000 results", lambda row: money(row.cost)),
         Column("Median latency", lambda row: milliseconds(row.latency_ms)),
     ],
 )

@@ -66,7 +66,7 @@ COSTS = Table[Run](
         Column("Model", lambda run: model_link(run.model), "name"),
         Column("Variant", lambda run: run.variant or MISSING, look="anywhere", given="has_variants"),
         Column("Benchmark", lambda run: dataset_link(run.dataset)),
-        Column("Answers", lambda run: number(run.done), "number"),
+        Column("Results", lambda run: number(run.done), "number"),
         Column("Model cost", lambda run: Money(run.cost_usd) if run.total else MISSING, "number"),
         Column("Judge cost", lambda run: Money(run.judge_cost_usd) if run.judge_model else MISSING, "number"),
         Column("$ per 1,000", lambda run: Money(*known_cost(*per_thousand(run))) if run.done else MISSING, "number"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.models import COMPLETED, LOST, STOPPED, Outcome, Run, RunStatus
+from benchmarks.models import COMPLETED, LOST, STOPPED, Outcome, Run, RunStatus, ScoreDrop
 from benchmarks.presentation.actions import allowed_actions, refusal
 from benchmarks.presentation.cells import (
     Bar,
@@ -58,7 +58,7 @@ def _name(row: Listed) -> Cell:
     about = f"Run {run.pk} · {run.dataset.title} · version {run.version_label}"
     return [
         Link(title, "run", (run.pk,), look=_LEAD),
-        _beneath(" · ".join([about, *_how(run)])),
+        _beneath(" · ".join([about, *how(run)])),
         *map(tag, marked),
     ]
 
@@ -67,7 +67,7 @@ def _beneath(text: str) -> Part:
     return Group([text], "soft small anywhere", block=True)
 
 
-def _how(run: Run) -> list[str]:
+def how(run: Run) -> list[str]:
     """What sets a run apart from others on its version."""
     shown = [run.representation, *(["few-shot"] if run.few_shot else [])] if run.representation else []
     return [*shown, *extent(run), *filter(None, [run.variant])]
@@ -115,14 +115,19 @@ def _finding(row: Listed) -> Cell:
         return row.finding or (soft(f"{_n_of(row.progress.ended, row.progress.runs)} runs ended") if waits else MISSING)
     run = row.run
     if run.status in COMPLETED:
-        drop = [Words(f"▼ {points(abs(row.drop.difference))} points", "down")] if row.drop else []
+        drop = [Words(_drop(row.drop), "down")] if row.drop else []
         mean, what = headline(run)
-        return [*drop, mean, _beneath(what)]
+        return [*drop, Group([mean], "mean"), _beneath(what)]
     if run.is_live or run.status == RunStatus.PAUSED:
         return [_sentence(run.error_message), _so_far(run)]
     kept = f"{plural(_kept(run), 'answer')} kept." if run.total else ""
     message = run.error_message.removeprefix(f"The model {run.model} failed. ")  # which its row names
     return " ".join(filter(None, [_sentence(message), kept])) or MISSING
+
+
+def _drop(drop: ScoreDrop) -> str:
+    since = f" since run {drop.compared_with_id}" if drop.compared_with_id else ""
+    return f"▼ {points(abs(drop.difference))} points{since}"
 
 
 def _sentence(message: str) -> str:
@@ -139,7 +144,7 @@ def _kept(run: Run) -> int:
     return sum(n for outcome, n in run.numbers.outcomes.items() if outcome not in _NOT_KEPT)
 
 
-def _answers(row: Listed) -> Cell:
+def _results(row: Listed) -> Cell:
     if isinstance(row, ListedExperiment):
         done, total = row.progress.done, row.progress.total
     else:
@@ -181,7 +186,7 @@ LISTED = Table[Listed](
         Column("Run or experiment", _name, "name", sort="model"),
         Column("0 to 1", _bar, bare=True, given="ruler"),
         Column("Finding", _finding, look="finding anywhere", sort="score", bare=True, given="finding"),
-        Column("Answers", _answers, "number", given="answers"),
+        Column("Results", _results, "number", given="answers"),  # as saved views name it
         Column("Cost", _cost, "number", sort="cost", given="cost"),
         Column("When", lambda row: Moment(_at(row)), look="soft", sort="run", bare=True, given="when"),
         Column("Status", _state, sort="status", given="status"),

@@ -72,7 +72,7 @@ def dataset_link(dataset: Dataset, look: str = "") -> Link:
 
 
 def per_thousand(run: Run) -> tuple[float | None, float | None]:
-    """What 1,000 answers cost, of the model and of the judge."""
+    """What 1,000 results cost, of the model and of the judge."""
     costs = (run.answers_cost_usd, run.judge_cost_usd if run.judge_model else 0.0)
     model, judge = (None if cost is None or not run.done else 1000 * cost / run.done for cost in costs)
     return model, judge

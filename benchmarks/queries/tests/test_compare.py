@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.queries.compare import runs_to_offer
+from benchmarks.queries.compare import runs_left_out, runs_to_offer
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run
 
@@ -20,3 +20,4 @@ def test_runs_like_the_baseline_are_offered_first() -> None:
     elsewhere = make_scored_run(other)
     assert runs_to_offer([baseline]) == [baseline, alike, estimated, limited, elsewhere]
     assert runs_to_offer([]) == [elsewhere, estimated, limited, alike, baseline]
+    assert runs_left_out([elsewhere, limited]) == 3

@@ -194,7 +194,10 @@
       const boxes = () => [...list.querySelectorAll("input[type=checkbox]")].filter((box) => box.closest(".option-row"));
       const filter = () => {
         const words = find.value.trim().toLowerCase();
-        if (words) list.querySelector("details")?.setAttribute("open", "");
+        if (words) {
+          list.querySelector("details")?.setAttribute("open", "");
+          for (const fold of list.querySelectorAll(":scope > details")) fold.open = true;
+        }
         for (const box of boxes()) {
           const row = box.closest(".option-row");
           row.hidden = !box.checked && !row.textContent.toLowerCase().includes(words);
