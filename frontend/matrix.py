@@ -308,7 +308,11 @@ def versus(a: Run, b: Run) -> list[tuple[str, str, str, str]]:
         ("Median latency", [row.latency_ms for row in rows], milliseconds),
         ("Tokens out per result", [row.tokens_out for row in rows], partial(number, digits=1)),
     )
-    return [(name, write(first), write(second), _change(first, second)) for name, (first, second), write in measures]
+    shown = [(name, first, second, write(first), write(second)) for name, (first, second), write in measures]
+    # What is written in the same way does not differ by some percent.
+    return [
+        (name, a, b, "equal" if first and a == b else _change(first, second)) for name, first, second, a, b in shown
+    ]
 
 
 _MOST_PERCENT = 3

@@ -791,7 +791,10 @@ def test_where_no_run_is_chosen_those_are_proposed_that_were_asked_the_same(clie
         make_scored_run(dataset, [1.0] * 4, model=f"a/{name}", limit=4)
     make_scored_run(dataset, [1.0] * 4, model="baseline/random")
     html = page(client, "/compare/")
-    assert f'href="/compare/?runs={ids[1]}%2C{ids[0]}">Compare<span class="visually-hidden"> a/x and a/y</span></a>' in html
+    assert (
+        f'href="/compare/?runs={ids[1]}%2C{ids[0]}">Compare<span class="visually-hidden"> a/x and a/y</span></a>'
+        in html
+    )
     assert html.count(">Compare<span") == 1
 
 
