@@ -483,12 +483,12 @@ def test_a_live_run_shows_what_came_last_what_is_provisional_and_what_is_not_ask
     assert 'id="results"' in page(client, f"/runs/{run.pk}/?outcome=")
 
 
-def test_the_errors_of_results_have_a_column_of_their_own(client: Client) -> None:
+def test_the_errors_of_results_stand_beneath_their_outcome(client: Client) -> None:
     run = make_scored_run(values=(0.0, None), answer="five")
     html = page(client, f"/runs/{run.pk}/")
-    rows = html[html.index('id="results"') :].split("<tr>")[2:]
-    cells = [[" ".join(re.sub("<[^>]+>", "", cell).split()) for cell in row.split("</td>")[3:5]] for row in rows]
-    assert cells == [["five", ""], ["–", "No first byte within 120 s. five"]]
+    rows = [row.partition("</th>")[2].split("</td>") for row in html[html.index('id="results"') :].split("<tr>")[2:]]
+    cells = [[" ".join(re.sub("<[^>]+>", "", row[place]).split()) for place in (0, 3)] for row in rows]
+    assert cells == [["Wrong", "five"], ["Provider error No first byte within 120 s. five", "–"]]
 
 
 def test_titles_name_the_run_and_the_result(client: Client) -> None:
