@@ -28,9 +28,11 @@ _SHOWN = (
         "representation",
         "few_shot",
         "added_canvases",
+        "limit",
+        "split",
     ),
     *(*_ALIKE, "asked", "answer_key"),
-    *("dataset__slug", "dataset__name", "dataset_version__number", "dataset_version__task_count"),
+    *("dataset__slug", "dataset__name", "dataset_version__number"),
 )
 _NUMBERS = {
     "score": HeadlineNumber(),

@@ -569,7 +569,7 @@ PLAIN = (
         "Times: latency, time to first token, tokens per second, durations; medians and 95th percentiles",
         "*.p50; *.p95; *.max; *.latency_ms; *.duration_ms; *.tokens_per_second; *.first_token_ms; "
         "*.duration_seconds; *.queue_age_seconds; export duration_ms; export first_token_ms; export "
-        "tokens_per_second; head Duration; head Median; head Median latency; head Time; head Time to first "
+        "tokens_per_second; head Duration; head Median latency; head Time; head Time to first "
         "token; head Tokens per second; head Wait; metric latency",
         "benchmarks.engine.summary.summarize:summarize",
         ("engine/tests/test_running.py", "engine/tests/test_retrying.py", "engine/tests/test_summary.py"),
