@@ -131,6 +131,7 @@ def test_an_experiment_is_launched_read_task_by_task_with_the_keyboard_and_compa
 
 def test_two_runs_are_compared_down_to_a_task_that_only_one_solved(tab: Tab, site: Site) -> None:
     page = tab.open("/compare/")
+    page.locator("#offered summary", has_text="shapes").click()
     for name in ("canvases large", "canvases small"):
         page.check(f"input[name=runs][value='{site.runs[name]}']")
     page.get_by_role("button", name="Compare").click()

@@ -76,6 +76,7 @@ def test_results_and_tasks_are_filtered(plain: Page, site: Site) -> None:
 
 def test_two_runs_are_compared(plain: Page, site: Site) -> None:
     plain.goto(site.url("/compare/"))
+    plain.locator("#offered summary", has_text="shapes").click()
     for name in ("canvases large", "canvases small"):
         plain.check(f"input[name=runs][value='{site.runs[name]}']")
     plain.get_by_role("button", name="Compare").click()
