@@ -244,8 +244,8 @@ ESTIMATES = (
     ),
     Row(
         "Guess rate, score above shortcuts",
-        "CorrectedGroup.guess; Corrected.*; head Guess rate; head Above shortcuts; term shortcuts; term guess_rate; "
-        "term without_canvas",
+        "CorrectedGroup.guess; Corrected.*; head Guess rate; head Majority guess; head Rule, all; head "
+        "Above shortcuts; term shortcuts; term guess_rate; term without_canvas",
         "Above shortcuts",
         (13, 19),
         "benchmarks.statistics.chance:corrected_average",
@@ -522,7 +522,7 @@ PLAIN = (
         "*.not_applicable; *.asked; *.outcomes; *.error_kinds; *.family_size; *.all_right; *.all_wrong; "
         "*.disagree; *.coverage; *.share; *.datasets_missing; *.candidates; *.task_count; *.tasks_there; "
         "*.variants; *.added_canvases; *.attempts; *.where; Installation.results_*; Installation.workers_*; "
-        "Installation.worker_threads; Installation.queue_depth; SystemTrial.steps; export attempts; head All; head "
+        "Installation.worker_threads; Installation.queue_depth; SystemTrial.steps; export attempts; head "
         "Answers; head "
         "Attempts; head Better; head Worse; head Canvases; head Canvases used; head Count; head Delivered; "
         "head Given up; head Job slots; head Judged; head Verdicts; head Labeled; head Labeled by you; head "
