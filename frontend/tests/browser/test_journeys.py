@@ -188,7 +188,7 @@ def test_a_task_edited_in_the_admin_makes_a_new_version(new_tab: NewTab, site: S
     page.locator(".lead", has_text="Version 3").first.wait_for()
     page.get_by_text("Edited here since the file").wait_for()
     page.get_by_role("link", name="Versions").click()
-    page.get_by_role("link", name="Changes 1 task").click()
+    page.get_by_role("link", name="Changes 1 task", exact=True).click()
     page.locator("ins", has_text="Seine").wait_for()
 
 
@@ -223,7 +223,7 @@ def test_a_dataset_is_uploaded_fixed_edited_compared_and_downloaded(tab: Tab, si
     page.get_by_text("Rivers now has version 2.").wait_for()
 
     page = tab.open("/datasets/rivers/versions/")
-    page.get_by_role("link", name="Changes 1 task").click()
+    page.get_by_role("link", name="Changes 1 task", exact=True).click()
     page.locator("ins", has_text="river").wait_for()
     page = tab.open("/datasets/rivers/versions/")
     with page.expect_download() as download:
