@@ -166,7 +166,7 @@ def _judge(row: JudgeRow) -> Cell:
         link = Link(row.judge, "judge-agreement", (), {"judge": row.judge, "metric": row.metric}, "row-link anywhere")
     elif row.calibration:
         link = Link(row.judge, "calibration", (row.calibration.pk,), look="row-link anywhere")
-    about = f"{metric_title(row.metric)} · {plural(row.n_runs, 'run')}"
+    about = metric_title(row.metric) + (f" · {plural(row.n_runs, 'run')}" if row.n_runs else "")
     return [link, Group([Words(about, "soft small anywhere")], block=True)]
 
 
@@ -189,7 +189,8 @@ def _on_known(row: JudgeRow) -> Cell:
     if row.calibration is None or known is None:
         return Words("Not calibrated", "soft")
     link = Link(score(known.accuracy.mean), "calibration", (row.calibration.pk,))
-    about = ", ".join(filter(None, (f"n = {number(known.accuracy.n)}", calibration_leaning(known))))
+    verdicts = n_of_expected(known.accuracy.n, known.accuracy.n_expected)
+    about = ", ".join(filter(None, (verdicts, calibration_leaning(known))))
     return [link, Words(about, "soft small")]
 
 
