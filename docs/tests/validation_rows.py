@@ -49,6 +49,7 @@ ESTIMATES = (
         "Expected.low; Expected.high; MetricStatistics.mean; MetricStatistics.low; MetricStatistics.high; "
         "Interval.mean; Interval.low; Interval.high; Point.mean; Point.low; Point.high; OverallCell.mean; "
         "OverallCell.low; OverallCell.high; Cell.mean; Cell.low; Cell.high; Readable.mean; head Score; "
+        "head Scores; "
         "head 95% interval; head Best score; head Mean verdict; head Verdict; term strict_mean; term interval; "
         "term half_width; term readable; term task_score; term cluster; term model_marks",
         "Interval of a mean",
@@ -478,7 +479,7 @@ PLAIN = (
     Plain(
         "Scores of judges",
         "metric correctness; metric faithfulness; metric answer_relevancy; metric contextual_precision; "
-        "metric contextual_recall; metric tool_correctness; metric rubric",
+        "metric contextual_recall; metric tool_correctness; metric rubric; head Judge",
         "benchmarks.metrics.judges:load_deepeval",
         (
             f"{_M}/test_slim_installation.py::test_judged_metrics_score_as_with_everything_that_deepeval_requires",
@@ -523,7 +524,7 @@ PLAIN = (
         "*.disagree; *.coverage; *.share; *.datasets_missing; *.candidates; *.task_count; *.tasks_there; "
         "*.variants; *.added_canvases; *.attempts; *.where; Installation.results_*; Installation.workers_*; "
         "Installation.worker_threads; Installation.queue_depth; SystemTrial.steps; export attempts; head "
-        "Answers; head "
+        "Answers; head Answers labeled; head Pairs that differ; head "
         "Attempts; head Better; head Worse; head Canvases; head Canvases used; head Count; head Delivered; "
         "head Given up; head Job slots; head Judged; head Verdicts; head Labeled; head Labeled by you; head "
         "Labels; head Left for you; head Models; head Pending; head People; head Progress; head Questions; "
