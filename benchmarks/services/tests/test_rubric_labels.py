@@ -11,7 +11,7 @@ from benchmarks.queries.judge_agreement import judge_agreement
 from benchmarks.queries.reviews import levels_of
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.labels import label_result
-from benchmarks.services.reviews.queues import create_review
+from benchmarks.services.reviews.queues import close_review, create_review
 from tests.support.factories import JUDGE, make_dataset, make_task
 from tests.support.page_factories import make_scored_run
 
@@ -68,6 +68,7 @@ def test_people_and_judge_agree_by_the_threshold_of_the_rubric() -> None:
     queue = create_review({"name": "Tone", "metric": TONE, "runs": [run.pk]})
     for result, value in zip(run.results.order_by("position"), (0.75, 0.25, 0.0), strict=True):
         Label.objects.create(result=result, metric=TONE, value=value, queue=queue, author_name="ida")
+    close_review(queue)
     found = judge_agreement(JUDGE, TONE)
     assert found is not None
     assert [(answer.judge_passes, answer.people_pass) for answer in found.answers] == [
