@@ -94,7 +94,7 @@ def test_an_unusable_schema_is_not_a_wrong_answer():
         started = time.process_time()
         score = JsonSchema().score(item('{"a": "a"}' if "pattern" not in schema else '"a"', schema=schema))
         assert score.status is ScoreStatus.METRIC_ERROR, schema
-        assert time.process_time() - started < 30, schema  # without a bound, the last one would take years
+        assert time.process_time() - started < 5, schema
 
 
 def test_a_schema_pattern_cannot_hang():
