@@ -55,7 +55,7 @@ def test_benchmarks_are_found_by_title_description_and_metric(admin_client: Clie
     titles = [preset.title for preset in REGISTERED_PRESETS.values() if f'aria-label="Import {preset.title}"' in page]
     assert titles == ["HumanEval", "HumanEval+", "MBPP", "MBPP+"]
     page = text_of(admin_client.get(PAGE, {"q": "<nothing>"}))
-    assert "No public benchmark here has &lt;nothing&gt;." in page
+    assert "No public benchmark here matches &lt;nothing&gt;." in page
     assert f'<a class="button" href="{PAGE}">Show all</a>' in page
 
 

@@ -206,7 +206,7 @@ def test_the_help_is_searched_for_sections_and_words(client: Client) -> None:
     html = page(client, "/help/?q=Holm+pairs")
     assert re.findall(r'<dt id="(\w+)">', html) == ["holm", "standings"]
     html = page(client, "/help/?q=<b>nowhere</b>")
-    assert "Nothing in the help has &lt;b&gt;nowhere&lt;/b&gt;." in html
+    assert "Nothing in the help matches &lt;b&gt;nowhere&lt;/b&gt;." in html
     assert 'href="/search/?q=%3Cb%3Enowhere' in html
 
 
