@@ -117,7 +117,10 @@ class ExactMatch(DeterministicMetric):
 
 def _comparable(text: str, match_case: bool) -> str:
     text = unspaced(text)
-    return text if match_case else (text if text.isascii() and text.isalnum() else _DECORATION.sub("", text)).casefold()
+    if match_case:
+        return text
+    is_plain = text.isascii() and text.isalnum()
+    return (text if is_plain else _DECORATION.sub("", text)).casefold()
 
 
 def _may_contain(body: str, expected: Iterable[str]) -> bool:

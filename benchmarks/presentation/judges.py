@@ -162,12 +162,7 @@ def judge_standing(
         found.append(f"{share} ({leaning})" if leaning else share)
     if n_open:
         found.append(f"{plural(n_open, 'open review')} not counted yet")
-    checked = verdict is not None and verdict.word != UNCHECKED
-    return JudgeStanding(
-        verdict.word if verdict and checked else UNCHECKED,
-        ", ".join(found),
-        verdict.caution if verdict and checked else True,
-    )
+    return JudgeStanding(verdict.word if verdict else UNCHECKED, ", ".join(found), verdict is None or verdict.caution)
 
 
 def judged_by(judge_model: str, standing: JudgeStanding) -> str:

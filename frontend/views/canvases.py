@@ -213,10 +213,11 @@ def picture(request: HttpRequest, slug: str, index: int) -> HttpResponse:
 def audit(request: HttpRequest, slug: str) -> HttpResponse:
     canvas_set = _set(slug)
     shapes, blind = reads.blind_scores(canvas_set)
+    rows = audit_rows(canvas_set)
     context = {
         "audit": canvas_set.audit,
-        "said": audit_said(audit_rows(canvas_set)),
-        "classes": AUDIT.of(audit_rows(canvas_set)),
+        "said": audit_said(rows),
+        "classes": AUDIT.of(rows),
         "blind": blind_table(shapes).of(blind),
         "faults": FAULTS.of(canvas_set.audit.get("faults", ())),
         "answers": answer_tables(canvas_set),

@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from benchmarks.analysis.gaps import gap_shown
 from benchmarks.forms.dataset_files import CopyForm, DatasetFileForm, NewVersionForm, UploadForm, YamlForm
 from benchmarks.forms.datasets import (
     DatasetForm,
@@ -33,7 +34,6 @@ from benchmarks.services.access import may
 from benchmarks.services.datasets import editing
 from benchmarks.services.datasets.versions import stored_fields
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.statistics.planning import detectable_difference
 from frontend import params
 from frontend.navigation import dataset_trail, trail
 from frontend.texts import Excerpt, excerpt, turns
@@ -109,7 +109,7 @@ def new(request: HttpRequest, way: str) -> HttpResponse:
         "way": way,
         "example": _EXAMPLES.get(way, ""),
         "example_fields": EXAMPLE_DATASET if way == "empty" else (),
-        "sizes": [(n, points(gap)) for n in SIZES if (gap := detectable_difference(n)) is not None],
+        "sizes": [(n, points(gap)) for n in SIZES if (gap := gap_shown(n)) is not None],
         "crumbs": trail("datasets", ("Add dataset", None)),
     }
     return render(request, "frontend/datasets/new.html", context)

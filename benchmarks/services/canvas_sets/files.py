@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -82,12 +82,10 @@ def export_canvases(canvas_set: CanvasSet, folder: Path, progress: Progress | No
         folder.mkdir(parents=True, exist_ok=True)
         if taken := next(iter(sorted(folder.glob("canvas_*.json"))), None):
             raise NotPossible(f"{taken} already exists. Files are never replaced. Choose an empty directory.")
-        for begin in range(0, canvas_set.count, BATCH):
-            stored = stored_documents(canvas_set, begin, begin + BATCH)
-            for canvas, document in stored:
-                (folder / file_name(canvas.n_shapes, canvas.number)).write_bytes(document.to_json())
-            if progress is not None:
-                progress(begin + len(stored), canvas_set.count)
+        for done, (name, content) in enumerate(_written(canvas_set), 1):
+            (folder / name).write_bytes(content)
+            if progress is not None and (done % BATCH == 0 or done == canvas_set.count):
+                progress(done, canvas_set.count)
     except OSError as error:
         raise NotPossible(f"{error.filename or folder} is not writable: {error.strerror}.") from None
     return canvas_set.count
@@ -97,11 +95,17 @@ def zipped_canvases(canvas_set: CanvasSet) -> IO[bytes]:
     """The files of ``export_canvases`` as one archive. Meant for sets of at most ``MOST_ZIPPED``."""
     packed = TemporaryFile()  # noqa: SIM115  # whoever sends it closes it
     with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
-        for begin in range(0, canvas_set.count, BATCH):
-            for canvas, document in stored_documents(canvas_set, begin, begin + BATCH):
-                archive.writestr(file_name(canvas.n_shapes, canvas.number), document.to_json())
+        for name, content in _written(canvas_set):
+            archive.writestr(name, content)
     packed.seek(0)
     return packed
+
+
+def _written(canvas_set: CanvasSet) -> Iterator[tuple[str, bytes]]:
+    """The names and contents of the files of a set."""
+    for begin in range(0, canvas_set.count, BATCH):
+        for canvas, document in stored_documents(canvas_set, begin, begin + BATCH):
+            yield file_name(canvas.n_shapes, canvas.number), document.to_json()
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:

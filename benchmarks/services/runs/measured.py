@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import COMPLETED, OF_MODELS, Run
+from benchmarks.providers.base import known_sum
 from benchmarks.services.runs.start import run_of
 
 MOST = 3
@@ -53,6 +54,5 @@ def _judged(run: Run) -> tuple[list[str], str]:
 
 def taken_by(run: Run, factor: float = 1.0) -> Measured:
     """What ``factor`` times as many results as the run's would take."""
-    judge_cost = run.judge_cost_usd if run.judge_model else 0.0
-    cost = None if run.cost_usd is None or judge_cost is None else factor * (run.cost_usd + judge_cost)
-    return Measured(run.pk, cost, factor * run.active_seconds)
+    cost = known_sum(run.cost_usd, run.judge_cost_usd if run.judge_model else 0.0)
+    return Measured(run.pk, None if cost is None else factor * cost, factor * run.active_seconds)
