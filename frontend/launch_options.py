@@ -18,7 +18,6 @@ from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.queries.launch import LastResult, last_results, last_runs
 from benchmarks.queries.model_status import ModelStatus, Trouble, answered_models, model_status, troubled_models
 from benchmarks.queries.providers import ModelRow, ProviderRow, provider_rows
-from benchmarks.queries.schedules import dropped_models
 from benchmarks.services.experiments.preview import Gap, gap_of
 
 SHOWN = 8
@@ -121,11 +120,11 @@ class KnownModels:
         recent = sorted(known, key=lambda name: _order(options[name]))
         return [options[name] for name in dict.fromkeys([*chosen, *recent])]
 
-    def preselected(self, models: Sequence[str]) -> Sequence[str]:
-        """Of the models used last those that nothing is known against: no trouble, no score drop. If there is none, a
-        ready one that has run, with a known price if possible."""
-        options, dropped = {option.name: option for option in self.options(models)}, dropped_models()
-        fine = {name: each for name, each in options.items() if each.status.level != "bad" and name not in dropped}
+    def preselected(self, models: Sequence[str], unwanted: Collection[str] = ()) -> Sequence[str]:
+        """Of the models used last those that are neither in trouble nor ``unwanted``. If there is none, a ready one
+        that has run, with a known price if possible."""
+        options = {option.name: option for option in self.options(models)}
+        fine = {name: each for name, each in options.items() if each.status.level != "bad" and name not in unwanted}
         ready = [each for each in fine.values() if each.status.level == "ok" and each.last]
         others = [each for each in ready if each.name.partition("/")[0] in self.rows]
         others.sort(key=lambda each: each.price == NO_PRICE)

@@ -598,3 +598,4 @@ def test_a_start_is_proposed_with_a_model_whose_score_did_not_fall(client: Clien
     numbers = {"difference": -0.5, "low": -0.9, "high": -0.1, "p_adjusted": 0.001, "n_shared": 3, "sentence": "Fell."}
     ScoreDrop.objects.create(scheduled_run=turn, metric="exact_match", **numbers)
     assert f"For example <b>{MODEL}</b>" in page(client, "/runs/new/")
+    assert 'value="loop/fallen" checked' in page(client, "/runs/new/?dataset=sums"), "a row's Run repeats what ran last"

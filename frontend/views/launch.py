@@ -27,6 +27,7 @@ from benchmarks.queries.experiments import experiment_detail
 from benchmarks.queries.judge_words import judge_words
 from benchmarks.queries.launch import trial_answers, used_last
 from benchmarks.queries.model_status import warnings_before_run
+from benchmarks.queries.schedules import dropped_models
 from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.access import account_of, may
 from benchmarks.services.errors import InvalidRequest, NotPossible
@@ -400,7 +401,7 @@ def _again(request: HttpRequest, form: LaunchForm, known: KnownModels) -> dict[s
     used, slugs = used_last(account_of(request.user))
     if not used or not slugs:
         return None
-    models, titles = known.preselected(used), [form.by_slug[slug].title for slug in slugs]
+    models, titles = known.preselected(used, dropped_models()), [form.by_slug[slug].title for slug in slugs]
     chosen = {"model": models, "dataset": slugs}
     return {
         "models": listed(models) if len(models) < MOST_NAMED else plural(len(models), "model"),
