@@ -94,6 +94,10 @@ class ReviewForm(ProblemForm):
             offered = {row.pk: _title(row) for row in (*rows.filter(pk__in=self._chosen(name)), *rows[:OFFERED])}
             self._offer(name, [("", "None"), *offered.items()])
 
+    def is_in_use(self, field: forms.BoundField) -> bool:
+        """The proposed seed is nothing that somebody entered."""
+        return super().is_in_use(field) and not (field.name == "seed" and str(field.value()) == "0")
+
     def _propose_size(self) -> None:
         """No more than the chosen runs have, nor is more labeled twice."""
         if self.available is None:
