@@ -7,9 +7,9 @@ and in files.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -102,53 +102,59 @@ def _bar(plot: Plot, low: float, high: float, count: int) -> SafeString:
     )
 
 
+_MANY = 40
+"""Runs after which dots and lines are thin, so that one does not cover the next."""
+_MARK_ROOM = 0.06
+"""Share of the width that the name of a version takes."""
+
+
 def score_over_time(name: str, title: str, points: Sequence[Row], measure: Measure) -> Chart:
-    """The mean and interval of each run.
+    """The mean and interval of each run, the oldest first, each as far from the next: runs of one hour would cover each
+    other between runs of other weeks.
 
     ``points`` have ``FIGURES``, ``at`` (ISO 8601), ``run``, ``version``, and ``is_new`` where the version changed.
     """
-    note = "Dot: mean. Line: 95% interval."
+    note = "Dot: a run, in order. Line: 95% interval."
     if any(point["is_new"] for point in points):
         note += " Dashed: another version from here on."
-    times = [datetime.fromisoformat(point["at"]) for point in points]
-    first = min(times)
-    moments = [(time - first).total_seconds() for time in times]
     y = measure.axis(point[figure] for point in points for figure in ("low", "mean", "high"))
-    plot = Plot(_time_axis(first, max(moments)), y)
-    spots = [(moment, point["mean"]) for moment, point in zip(moments, points, strict=True)]
-    parts = [*plot.joined("front", spots)]
-    for moment, point in zip(moments, points, strict=True):
-        if point["is_new"]:
-            at = plot.x.at(moment)
-            parts.append(line("joined", (at, "0%"), (at, "100%")))
-            parts.append(format_html('<text x="{}" y="0%" dx="4" dy="10">{}</text>', at, point["version"]))
+    plot = Plot(_dates([datetime.fromisoformat(point["at"]) for point in points]), y)
+    spots = [(place, point["mean"]) for place, point in enumerate(points)]
+    parts = [*plot.joined("front", spots), *_version_marks(plot, points)]
+    for place, point in enumerate(points):
         if point["low"] is not None:
-            parts.append(plot.line("span best", (moment, point["low"]), (moment, point["high"])))
+            parts.append(plot.line("span best", (place, point["low"]), (place, point["high"])))
         shown = tooltip(point, measure, point["run"], point["at"][:16].replace("T", " "), point["version"])
-        parts.append(plot.dot(moment, point["mean"], shown))
+        parts.append(plot.dot(place, point["mean"], shown))
     parts.append(plot.words(*spots[-1], measure.words(points[-1]["mean"])))
     table = tuple(
         (point["run"], point["at"][:16].replace("T", " "), point["version"], *(point[name] for name in FIGURES))
         for point in points
     )
-    drawn = plot.drawn(parts, sentence(title, note), height=160)
+    look = "plot many" if len(points) > _MANY else "plot"
+    drawn = plot.drawn(parts, sentence(title, note), height=160, look=look)
     return Chart(name, title, note, (drawn,), ("Run", "Time", "Version", *INTERVAL_COLUMNS), table)
 
 
-_DAY = 86_400.0
-_TIMES = ((600.0, "%H:%M:%S"), (2 * _DAY, "%H:%M"), (300 * _DAY, "%b %d"), (math.inf, "%b %Y"))
-"""Seconds that an axis is shorter than → how its ticks are written."""
+def _version_marks(plot: Plot, points: Sequence[Row]) -> Iterator[SafeString]:
+    """A line where the version changed, with its name where there is room."""
+    named = -1.0
+    for place, point in enumerate(points):
+        if not point["is_new"]:
+            continue
+        at, share = plot.x.at(place), plot.x.share(place)
+        yield line("joined", (at, "0%"), (at, "100%"))
+        if share - named >= _MARK_ROOM:
+            named = share
+            yield format_html('<text x="{}" y="0%" dx="4" dy="10">{}</text>', at, point["version"])
 
 
-def _time_axis(first: datetime, last: float) -> Axis:
-    """The seconds from the first moment to the last, with at most six ticks, of some days where each begins."""
-    form = next(form for longest, form in _TIMES if last < longest)
-    begin, step = 0.0, max(1.0, last / 5)
-    if last >= 2 * _DAY:
-        begin = -(first - first.replace(hour=0, minute=0, second=0)).total_seconds() % _DAY
-        step = _DAY * math.ceil((last - begin) / _DAY / 6 + 1e-9)
-    ticks = [begin + place * step for place in range(6) if begin + place * step <= last + 1e-6]
-    return Axis(0.0, last, [(tick, (first + timedelta(seconds=tick)).strftime(form)) for tick in ticks])
+def _dates(times: Sequence[datetime]) -> Axis:
+    """A place for each time, the oldest first, at most six with their date: of one day the hour, of years the year."""
+    last, days = len(times) - 1, (max(times) - min(times)).days
+    form = "%H:%M" if times[0].date() == times[-1].date() else "%b %-d" if days < 300 else "%b %Y"
+    shown = sorted({round(last * step / 5) for step in range(6)}) if last > 5 else range(last + 1)
+    return Axis(0.0, last, [(place, f"{times[place]:{form}}") for place in shown])
 
 
 def ranking(contenders: Sequence[Contender], measure: Measure) -> Chart | None:

@@ -23,6 +23,7 @@ _COLUMNS = 3
 _MARGINS = {
     "ruler large": (0, 110, 20, 180),
     "plot": (12, 16, 32, 40),
+    "plot many": (12, 16, 32, 40),
     "plot names": (12, 16, 32, 40),
     "plot rows": (12, 16, 32, 148),
     "plot small": (32, 16, 32, 40),

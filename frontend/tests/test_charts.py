@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import datetime, timedelta
 from html import unescape
 from itertools import combinations
 from xml.etree import ElementTree
@@ -197,30 +198,42 @@ def test_the_difference_of_the_second_of_two_runs_has_its_color() -> None:
     assert "second" not in panel_of(charts.deltas(rows, "a", SCORE))
 
 
-def test_a_score_over_time_names_versions_and_moments() -> None:
+def test_a_score_over_time_names_versions_and_dates() -> None:
     panel = panel_of(charts.score_over_time("history-1", "x", HISTORY, SCORE))
     assert "v2" in text_of(panel)
     assert "v1" not in text_of(panel)
-    assert [text for text in text_of(panel) if text.startswith("Nov")] == ["Nov 02", "Nov 03", "Nov 04"]
+    assert [text for text in text_of(panel) if text.startswith("Nov")] == ["Nov 1", "Nov 2", "Nov 3", "Nov 4"]
     assert "<title>Run 3, 2026-11-03 03:00, v2: 0.600 (0.500 to 0.700), n = 40 of 40</title>" in panel
 
 
+def test_runs_are_evenly_spaced_whenever_they_ran() -> None:
+    points = [HISTORY[0] | {"at": at} for at in ("2026-09-01T03:00:00", "2026-11-01T03:00:00", "2026-11-01T03:00:09")]
+    panel = panel_of(charts.score_over_time("history-1", "x", points, SCORE))
+    assert re.findall(r'<circle class="best" cx="([\d.]+)%"', panel) == ["0.00", "50.00", "100.00"]
+    assert text_of(panel)[3:6] == ["Sep 1", "Nov 1", "Nov 1"]
+
+
 @pytest.mark.parametrize(
-    ("times", "ticks"),
+    ("hours", "n", "ticks"),
     [
-        (["2026-11-01T03:00:00"], ["03:00:00"]),
-        (["2026-11-01T03:00:00", "2026-11-01T03:00:02"], ["03:00:00", "03:00:01", "03:00:02"]),
-        (["2026-11-01T03:00:00", "2026-11-01T08:00:00"], ["03:00", "04:00", "05:00", "06:00", "07:00", "08:00"]),
-        (
-            ["2025-11-01T03:00:00", "2026-11-01T03:00:00"],
-            ["Nov 2025", "Jan 2026", "Mar 2026", "May 2026", "Jul 2026", "Sep 2026"],
-        ),
+        (1, 1, ["00:00"]),
+        (1, 3, ["00:00", "01:00", "02:00"]),
+        (24, 200, ["May 1", "Jun 10", "Jul 20", "Aug 28", "Oct 7", "Nov 16"]),
+        (240, 50, ["May 2026", "Aug 2026", "Nov 2026", "Feb 2027", "May 2027", "Sep 2027"]),
     ],
 )
-def test_the_ticks_of_time_differ(times: list[str], ticks: list[str]) -> None:
-    points = [HISTORY[0] | {"at": at} for at in times]
+def test_at_most_six_runs_have_their_date(hours: int, n: int, ticks: list[str]) -> None:
+    first = datetime(2026, 5, 1)
+    points = [HISTORY[0] | {"at": (first + place * timedelta(hours=hours)).isoformat()} for place in range(n)]
     shown = text_of(panel_of(charts.score_over_time("history-1", "x", points, SCORE)))
-    assert [text for text in shown if ":" in text or " 20" in text] == ticks
+    assert shown[3:-1] == ticks
+
+
+def test_the_names_of_versions_do_not_cover_each_other() -> None:
+    points = [HISTORY[0] | {"version": f"v{place}", "is_new": place > 0} for place in range(100)]
+    panel = panel_of(charts.score_over_time("history-1", "x", points, SCORE))
+    assert panel.count('class="joined"') == 99
+    assert [text for text in text_of(panel) if text.startswith("v")] == [f"v{n}" for n in range(1, 100, 6)]
 
 
 def test_the_ticks_of_a_logarithmic_axis_have_units_and_room() -> None:
