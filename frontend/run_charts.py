@@ -38,25 +38,23 @@ def telling_charts(run: Run, metric: str, facets: Container[str]) -> list[Chart]
 def surface_charts(run: Run, metric: str, others: Sequence[Run] = ()) -> list[Chart]:
     """The difficulty surface of a run on a canvas set; empty where the run has none.
 
-    The heat map and the lines of the run; then, if the model was run with other prompt variants (``others``), all
-    variants side by side, and the heat map of each other variant.
+    Heat maps of the run and, if the model was run with other prompt variants (``others``), of all variants side by side
+    and of each other variant; then the same as lines.
     """
     row = next((row for row in metric_rows(run) if row.name == metric), None)
     if row is None:
         return []
     cells, variant = _surface_cells(run, metric), "prompt variant"
-    surfaces = [difficulty_charts.surface_heat_map(cells, row), difficulty_charts.surface_lines(cells, row)]
+    maps, lines = [difficulty_charts.surface_heat_map(cells, row)], [difficulty_charts.surface_lines(cells, row)]
     if others:
         variants = [cell for each in (run, *others) for cell in _variant_cells(each, metric)]
-        surfaces += [
-            difficulty_charts.surface_heat_map(variants, row, "variants", variant),
-            difficulty_charts.surface_lines(variants, row, "variants-lines", variant),
-        ]
+        maps.append(difficulty_charts.surface_heat_map(variants, row, "variants", variant))
+        lines.append(difficulty_charts.surface_lines(variants, row, "variants-lines", variant))
     for other in others:
         by = f"task class, {variant_of(other)}"
         cells = _surface_cells(other, metric)
-        surfaces.append(difficulty_charts.surface_heat_map(cells, row, f"surface-{other.pk}", by))
-    return _existing(surfaces)
+        maps.append(difficulty_charts.surface_heat_map(cells, row, f"surface-{other.pk}", by))
+    return _existing([*maps, *lines])
 
 
 def surface_said(run: Run, metric: str) -> list[str]:

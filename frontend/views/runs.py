@@ -253,7 +253,7 @@ def surface(request: HttpRequest, pk: int) -> HttpResponse:
     run = run_or_404(pk)
     metric = params.text(request.GET, "metric") or run.headline
     others = reads.other_variants(run)
-    drawn = surface_charts(run, metric, others)
+    drawn = placed(surface_charts(run, metric, others), "surface-chart", pk, metric)
     context = {
         "run": run,
         "said": surface_said(run, metric),
@@ -261,7 +261,8 @@ def surface(request: HttpRequest, pk: int) -> HttpResponse:
         "metrics": metric_rows(run),
         "metric": metric,
         "others": [(other, variant_of(other)) for other in others],
-        "charts": placed(drawn, "surface-chart", pk, metric),
+        "maps": [each for each in drawn if not each.chart.name.endswith("-lines")],
+        "lines": [each for each in drawn if each.chart.name.endswith("-lines")],
         "crumbs": [
             ("Runs", reverse("frontend:runs")),
             (f"Run {pk}", reverse("frontend:run", args=(pk,))),
