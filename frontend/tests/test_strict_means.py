@@ -131,6 +131,7 @@ def test_no_page_shows_a_mean_without_its_n_of_n(admin_client: Client) -> None:
         f"/datasets/{slug}/tasks/{result.task_id}/",
         f"/leaderboard/?dataset={slug}",
         f"/compare/?runs={run.pk},{other.pk}",
+        "/benchmarks/",
         "/judges/",
         "/canvases/",
         f"/canvases/{slug}/",
@@ -139,7 +140,14 @@ def test_no_page_shows_a_mean_without_its_n_of_n(admin_client: Client) -> None:
         texts = blocks(admin_client, url)
         assert not bare_means(texts, means), url
         showing |= {url} if any(headline in text for text in texts) else set()
-    expected = {"/", "/runs/", f"/runs/{run.pk}/", f"/datasets/{slug}/", f"/leaderboard/?dataset={slug}"}
+    expected = {
+        "/",
+        "/benchmarks/",
+        "/runs/",
+        f"/runs/{run.pk}/",
+        f"/datasets/{slug}/",
+        f"/leaderboard/?dataset={slug}",
+    }
     assert expected <= showing
 
 

@@ -19,7 +19,7 @@ from benchmarks.presentation.cells import (
     tag,
 )
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import interval, plural, score
+from benchmarks.presentation.numbers import interval, n_of, number, plural, score
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.benchmarks import Benchmark
 from benchmarks.queries.tables.runs import dataset_link
@@ -60,7 +60,8 @@ def best_score(row: Benchmark) -> Cell:
         return None
     numbers = row.best.numbers
     bounds = "" if numbers.low is None or numbers.high is None else interval(numbers.low, numbers.high)
-    return [Strong(score(numbers.mean)), Group([soft(bounds)], block=True)]
+    count = number(numbers.n) if numbers.n_expected is None else n_of(numbers.n, numbers.n_expected)
+    return [Strong(score(numbers.mean)), Group([" · ".join(filter(None, [bounds, count]))], "soft small", block=True)]
 
 
 def best_model(row: Benchmark) -> Cell:
