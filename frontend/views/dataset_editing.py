@@ -23,7 +23,7 @@ from benchmarks.forms.datasets import (
 )
 from benchmarks.forms.imports import PresetForm, TableForm
 from benchmarks.models import Dataset, DatasetVersion, Task
-from benchmarks.presentation.numbers import plural, points
+from benchmarks.presentation.numbers import plural, whole_points
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.datasets import prompt_of
 from benchmarks.queries.newer_references import rescorable
@@ -109,7 +109,7 @@ def new(request: HttpRequest, way: str) -> HttpResponse:
         "way": way,
         "example": _EXAMPLES.get(way, ""),
         "example_fields": EXAMPLE_DATASET if way == "empty" else (),
-        "sizes": [(n, points(gap)) for n in SIZES if (gap := gap_shown(n)) is not None],
+        "sizes": [(n, whole_points(gap)) for n in SIZES if (gap := gap_shown(n)) is not None],
         "crumbs": trail("datasets", ("Add dataset", None)),
     }
     return render(request, "frontend/datasets/new.html", context)
