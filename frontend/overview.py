@@ -205,7 +205,7 @@ def latest(found: Sequence[Experiment], findings: Mapping[int, str], runs: Seque
 def _experiment(experiment: Experiment, finding: str) -> Latest:
     state = progress(list(experiment.runs.all()))
     said = finding or f"{n_of(state.ended, state.runs)} runs ended"
-    return Latest(experiment, False, said, state.status, state.errors)
+    return Latest(experiment, False, said, state.status, state.errors, state.silent)
 
 
 def _run(row: RunRow) -> Latest:

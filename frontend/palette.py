@@ -12,7 +12,6 @@ from django.utils.safestring import SafeString
 
 from benchmarks.models import Run
 from benchmarks.presentation.glossary import GLOSSARY
-from benchmarks.presentation.labels import RUN_STATUS
 from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.queries.experiments import findings, progress
 from benchmarks.queries.search import Matches, newest, search
@@ -103,7 +102,7 @@ def _found(matches: Matches) -> Iterator[_Entry]:
     found = findings(matches.experiments)
     for experiment in matches.experiments:
         state = progress(list(experiment.runs.all()))
-        said = found[experiment.pk] or f"{RUN_STATUS[state.status]}, {n_of(state.ended, state.runs)} runs ended"
+        said = found[experiment.pk] or f"{state.state.text}, {n_of(state.ended, state.runs)} runs ended"
         yield _Entry("Experiment", experiment.name, reverse("frontend:experiment", args=(experiment.pk,)), said)
     for run in matches.runs:
         model = f"{run.model} ({run.variant})" if run.variant else run.model

@@ -182,7 +182,7 @@ def run_finding(run: Run) -> str:
     """What is known of a run, in a few words: ``0.551 (0.523 to 0.578)``, ``Running, 18%``, ``Failed``."""
     row = run_row(run)
     if run.is_live:
-        return f"{RUN_STATUS[run.status]}, {row.percent}%"
+        return f"{row.silent or RUN_STATUS[run.status]}, {row.percent}%"
     headline = row.headline
     if row.provisional or headline.mean is None:
         return run_status(run.status, run.errors)

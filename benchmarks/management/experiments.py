@@ -25,7 +25,6 @@ from benchmarks.management.printing import cost_text
 from benchmarks.management.resources import ResourceCommand
 from benchmarks.models import LIVE, Experiment, Run, RunStatus
 from benchmarks.page_urls import page_address
-from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import (
     MISSING,
     duration,
@@ -76,7 +75,7 @@ def experiment_text(experiment: Experiment, runs: Sequence[Run]) -> str:
     state, grid = progress(runs), matrix(runs)
     head = (
         f"Experiment {experiment.pk}: {experiment.name}\n"
-        f"{run_status(state.status)}, {n_of(state.ended, state.runs)} runs ended, "
+        f"{state.state.text}, {n_of(state.ended, state.runs)} runs ended, "
         f"{n_of(state.done, state.total)} results, {plural(state.errors, 'error')}, cost {state.cost}"
     )
     models = averaged_models(grid) if averages_variants(experiment, "") else None

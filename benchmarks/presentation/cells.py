@@ -256,8 +256,12 @@ class _Run(Progressing, Protocol):
 
 def state_of(run: _Run) -> State:
     """The status of a run; of one that gets no answers, for how long: ``No answer for 3 min``."""
-    words = silent(run)
-    return State("silent", words) if words else run_state(run.status, run.errors)
+    return state_in_words(run.status, run.errors, silent(run))
+
+
+def state_in_words(status: str, errors: int, silent: str) -> State:
+    """A status, or what is said in its place of one that gets no answers."""
+    return State("silent", silent) if silent else run_state(status, errors)
 
 
 def run_link(pk: int, look: str = "") -> Link:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from benchmarks.engine.execution.prompts import PromptBuilder
 from benchmarks.engine.execution.work_items import Prompt
 from benchmarks.models import EXAMPLE_SET, HIDDEN_KINDS, Dataset, DatasetFile, DatasetVersion, Run, RunKind, Task
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page, window_page
+from benchmarks.queries.runs import runs
 from tasks_app.loader import REPRESENTATIONS
 
 PREVIEW = 160
@@ -48,10 +49,10 @@ class VersionChanges:
 
 
 def dataset_list(kind: str = "") -> QuerySet[Dataset]:
-    """Datasets with their current version, file, number of runs and latest run."""
-    runs = Run.objects.filter(~Q(kind=RunKind.TRIAL), dataset=OuterRef("pk"))
-    latest = runs.order_by("-id")
-    counted = runs.order_by().values("dataset").annotate(n=Count("pk")).values("n")
+    """Datasets with their current version, file, number of runs and the id of the latest."""
+    of_dataset = Run.objects.filter(~Q(kind=RunKind.TRIAL), dataset=OuterRef("pk"))
+    latest = of_dataset.order_by("-id")
+    counted = of_dataset.order_by().values("dataset").annotate(n=Count("pk")).values("n")
     datasets = (
         Dataset.objects.select_related("current_version", "file")
         .defer(
@@ -62,14 +63,19 @@ def dataset_list(kind: str = "") -> QuerySet[Dataset]:
         .annotate(
             run_count=Subquery(counted),
             last_run_id=Subquery(latest.values("id")[:1]),
-            last_run_at=Subquery(latest.values("created_at")[:1]),
-            last_run_status=Subquery(latest.values("status")[:1]),
-            last_run_model=Subquery(latest.values("model")[:1]),
-            last_run_imported=Subquery(latest.values("import_format")[:1]),
         )
     )
     datasets = datasets.exclude(kind__in=HIDDEN_KINDS)
     return datasets.filter(kind=kind) if kind else datasets
+
+
+def with_last_runs(datasets: Iterable[Any]) -> list[Any]:
+    """Rows of ``dataset_list``, each with its ``last_run`` as lists of runs show it, or ``None``."""
+    rows = list(datasets)
+    found = runs(Q()).in_bulk([row.last_run_id for row in rows if row.last_run_id])
+    for row in rows:
+        row.last_run = found.get(row.last_run_id)
+    return rows
 
 
 def full_datasets() -> QuerySet[Dataset]:

@@ -11,8 +11,9 @@ from benchmarks.analysis.kept import has_ended, is_kept, kept_for
 from benchmarks.analysis.matrices import FORMAT
 from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.models import LIVE, OF_MODELS, TERMINAL, Experiment, Run, RunStatus
-from benchmarks.presentation.cells import Money
+from benchmarks.presentation.cells import Money, State, state_in_words
 from benchmarks.presentation.numbers import UNKNOWN
+from benchmarks.presentation.sentences import silent
 from benchmarks.queries.judge_words import judge_words
 from benchmarks.queries.matrix import Statement, matrix
 from benchmarks.queries.runs import JUDGING, HeadlineNumber, full_runs, runs
@@ -31,7 +32,7 @@ _FINDING = f"finding:{FORMAT}"
 class Progress:
     """The sums of an experiment's runs. ``total`` has also the results that runs will have that are not prepared yet.
     Costs include judges; ``cost_usd`` is ``None`` if a part of them is unknown. It ``is_judging`` while verdicts are
-    all that its live runs wait for."""
+    all that its live runs wait for; ``silent`` says for how long one of them has got no answer."""
 
     status: str
     runs: int
@@ -42,7 +43,13 @@ class Progress:
     cost_usd: float | None
     known_cost_usd: float
     is_judging: bool = False
+    silent: str = ""
     runs_by_status: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def state(self) -> State:
+        """As a run's."""
+        return state_in_words(self.status, self.errors, self.silent)
 
     @property
     def cost(self) -> str:
@@ -59,6 +66,7 @@ _MEMBERS = (
     *("model", "variant", "status", "total", "done", "errors", "cost_usd", "judge_cost_usd", "summarized_at"),
     *("headline", "dataset__slug", "dataset__name", "dataset_version__number", "dataset_version__task_count"),
     *("is_prepared", "repeats", "kind", "import_format", "texts_pruned_at", "fresh_of"),
+    *("active_since", "progressed_at"),
     *(row.field for row in RUN_PARAMETERS.values() if row.selects),
 )
 _SCORES = {f"headline_{key}": HeadlineNumber(key) for key in ("mean", "low", "high")}
@@ -132,8 +140,13 @@ def progress(members: Sequence[Run]) -> Progress:
         cost_usd=None if None in costs else sum(filter(None, costs)),
         known_cost_usd=sum(filter(None, costs)),
         is_judging=bool(live) and all(run.is_judging for run in live),
+        silent=next(filter(None, map(silent, sorted(live, key=_silence, reverse=True))), ""),
         runs_by_status={status: statuses.count(status) for status in RunStatus.values if status in statuses},
     )
+
+
+def _silence(run: Run) -> float:
+    return run.silent_seconds or 0.0
 
 
 def _expected(run: Run) -> int:

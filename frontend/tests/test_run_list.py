@@ -101,6 +101,18 @@ def test_a_run_that_stands_still_says_for_how_long_and_gives_no_time_left(client
     assert "No answer for" not in words(client, f"/runs/{run.pk}/")
 
 
+def test_an_experiment_and_a_list_of_datasets_say_that_a_run_stands_still_as_the_run_does(client: Client) -> None:
+    experiment = made_experiment()
+    run = make_scored_run(make_dataset(2), (1.0, 0.0), status=RunStatus.RUNNING, completed_at=None)
+    moments = {"active_since": timezone.now() - timedelta(minutes=9)}
+    rows = Run.objects.filter(pk=run.pk)
+    rows.update(**moments, progressed_at=timezone.now() - timedelta(minutes=3), experiment=experiment)
+    for path in ("/", "/experiments/", f"/experiments/{experiment.pk}/", "/search/?q=Prompts", "/datasets/"):
+        html = words(client, path)
+        assert "No answer for 3 min" in html, path
+        assert ">Running</span>" not in html, path
+
+
 def test_a_provisional_score_is_sorted_after_the_final_ones(client: Client) -> None:
     dataset = make_dataset(2)
     final = [make_scored_run(dataset, values).pk for values in ((0.0, 0.0), (1.0, 0.0))]

@@ -82,7 +82,7 @@ MOST_STATED = 10_000
 def dataset_list(request: HttpRequest) -> HttpResponse:
     written = reads.dataset_list().filter(kind=Dataset.Kind.YAML).order_by("name", "slug")
     page = Paginator(written, PAGE_SIZE).get_page(request.GET.get("page"))
-    rows = benchmarks_of(list(page))
+    rows = benchmarks_of(reads.with_last_runs(page))
     table = SCORED_DATASETS.where(may_launch=may_launch(request.user))
     context = {
         "live_state": live_state(),

@@ -13,7 +13,7 @@ from benchmarks.analysis.comparisons import Compared, common_metrics, compared_r
 from benchmarks.exports.html_file import TextTable, tables_html
 from benchmarks.exports.matrix_files import NOTE
 from benchmarks.models import Run, ShareLink
-from benchmarks.presentation.labels import metric_title, run_status
+from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import MISSING, interval, milliseconds, money, n_of, number, plural, score
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries import matrix as matrices
@@ -51,7 +51,7 @@ def _experiment(query: QueryDict) -> str | None:
         return None
     runs = experiment_runs(stored)
     state = progress(runs)
-    lead = f"{run_status(state.status)}: {n_of(state.ended, state.runs)} ended. Cost: {state.cost}."
+    lead = f"{state.state.text}: {n_of(state.ended, state.runs)} ended. Cost: {state.cost}."
     said, tables, charts = _matrix(runs, query)
     averages = averages_variants(stored, params.text(query, "variants")) and runs
     if averages and (models := _averaged(runs, query)):

@@ -7,7 +7,7 @@ date (``schema --check``); 2 failure or invalid call.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from benchmarks.management.resources import ResourceCommand
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.numbers import number, plural
 from benchmarks.presentation.texts import cut
-from benchmarks.queries.datasets import dataset_list
+from benchmarks.queries.datasets import dataset_list, with_last_runs
 from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.datasets import DatasetDetail, DatasetResource
 from benchmarks.queries.resources.task_analysis import TaskAnalysisResource
@@ -69,6 +69,9 @@ class Command(ResourceCommand):
 
     def rows(self, **options: Any) -> QuerySet[Dataset]:
         return dataset_list()
+
+    def in_table(self, rows: Iterable[Any]) -> list[Any]:
+        return with_last_runs(rows)
 
     def row(self, key: str) -> Dataset:
         return dataset_list().get(pk=_version(key, None, kinds=SHOWN).dataset_id)

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.imports.presets.base import Preset
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Result
-from benchmarks.presentation.cells import Button, Cell, Group, Link, Moment, Part, State, Submit, Words, run_state, tag
+from benchmarks.presentation.cells import Button, Cell, Group, Link, Moment, Part, State, Submit, Words, state_of, tag
 from benchmarks.presentation.labels import metric_title, result_label
 from benchmarks.presentation.numbers import number
 from benchmarks.presentation.tables import Column, Table
@@ -38,10 +38,11 @@ def _tasks(dataset: Dataset) -> Cell:
 
 
 def _latest(dataset: Any) -> Cell:
-    if dataset.last_run_id is None:
+    run = dataset.last_run
+    if run is None:
         return NEVER
-    imported = [tag("Imported")] if dataset.last_run_imported else []
-    return [Link(dataset.last_run_model, "run", (dataset.last_run_id,)), *imported]
+    imported = [tag("Imported")] if run.import_format else []
+    return [Link(run.model, "run", (run.pk,)), *imported]
 
 
 def _version(dataset: Dataset) -> Cell:
@@ -53,9 +54,10 @@ def _runs(dataset: Any) -> Cell:
 
 
 def _last_run(dataset: Any) -> Cell:
-    if dataset.last_run_id is None:
+    run = dataset.last_run
+    if run is None:
         return Words("Never", "soft")
-    return [run_state(dataset.last_run_status), Group([Moment(dataset.last_run_at)], "soft small", block=True)]
+    return [state_of(run), Group([Moment(run.created_at)], "soft small", block=True)]
 
 
 DATASETS = Table[Any](
@@ -67,12 +69,12 @@ DATASETS = Table[Any](
         Column("Tasks", _tasks, "number"),
         Column("Runs", _runs, "number"),
         Column("Latest run", _latest),
-        Column("Status", lambda row: run_state(row.last_run_status) if row.last_run_id else ""),
-        Column("Queued", lambda row: Moment(row.last_run_at) if row.last_run_id else ""),
+        Column("Status", lambda row: state_of(row.last_run) if row.last_run else ""),
+        Column("Queued", lambda row: Moment(row.last_run.created_at) if row.last_run else ""),
         Column("File", lambda row: file.path if (file := _file(row)) else ""),
     ],
 )
-"""Of rows of ``dataset_list``, as text."""
+"""Of ``with_last_runs``, as text."""
 
 SCORED_DATASETS = Table[Benchmark](
     "Datasets",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from benchmarks.models import Experiment, Run
-from benchmarks.presentation.cells import Cell, Link, Moment, Money, run_link, run_state, soft, tag
+from benchmarks.presentation.cells import Cell, Link, Moment, Money, run_link, soft, tag
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import MISSING, duration, milliseconds, number
 from benchmarks.presentation.sentences import known_cost, unknown_cost, unknown_cost_of_answers
@@ -19,7 +19,7 @@ EXPERIMENTS = Table[tuple[Experiment, Progress]](
     [
         Column("Experiment", lambda row: Link(row[0].name, "experiment", (row[0].pk,)), "name"),
         Column("Tags", lambda row: [*map(tag, row[0].tags)], look="anywhere"),
-        Column("Status", lambda row: run_state(row[1].status, row[1].errors)),
+        Column("Status", lambda row: row[1].state),
         Column("Runs", lambda row: f"{number(row[1].ended)} of {number(row[1].runs)}", "number"),
         Column("Results", lambda row: f"{number(row[1].done)} of {number(row[1].total)}", "number"),
         Column("Cost", lambda row: row[1].priced, "number"),

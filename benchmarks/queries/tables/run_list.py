@@ -21,7 +21,6 @@ from benchmarks.presentation.cells import (
     Tick,
     Words,
     cell_text,
-    run_state,
     soft,
     state_of,
     tag,
@@ -175,7 +174,7 @@ def _at(row: Listed) -> datetime:
 
 def _state(row: Listed) -> State:
     if isinstance(row, ListedExperiment):
-        return run_state(row.progress.status, row.progress.errors)
+        return row.progress.state
     return state_of(row.run)
 
 
