@@ -1074,6 +1074,10 @@ def test_versions_say_what_the_newest_changes_and_which_runs_used_them(client: C
     response = client.get("/datasets/sums/versions/")
     assert '<a href="/datasets/sums/changes/1/2/">Removes 1 task</a>' in response.content.decode()
     assert [row.runs for row in response.context["versions"].rows] == [0, 1]
+    with CaptureQueriesContext(connection) as queries:
+        again = client.get("/datasets/sums/versions/")
+    assert "Removes 1 task</a>" in again.content.decode()
+    assert not any("benchmarks_task" in each["sql"] for each in queries), "they are compared once"
 
 
 def test_the_files_of_a_dataset_begin_with_its_first_tasks(client: Client) -> None:

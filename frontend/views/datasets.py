@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from django.core.cache import cache
 from django.core.paginator import Paginator
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -15,6 +16,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from benchmarks.analysis.kept import CACHE_SECONDS
 from benchmarks.analysis.task_analysis import TaskAnalysis
 from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.dataset_format.messages import images_of
@@ -319,10 +321,18 @@ def _head_changes(old: DatasetVersion, new: DatasetVersion) -> list[tuple[str, s
 
 
 def _done_by(old: DatasetVersion, new: DatasetVersion) -> str:
-    """What a version did to the one before it; empty for large ones, which take too long to compare."""
+    """What a version did to the one before it; empty for large ones, which take too long to compare.
+
+    Versions do not change, so two of them are compared once a day.
+    """
     if max(old.task_count, new.task_count) > MOST_STATED:
         return ""
-    done = listed(_changes_made(reads.version_changes(old, new, 1), [title for title, *_ in _head_changes(old, new)]))
+    name = f"version_changes:{old.content_hash}:{new.content_hash}"
+    done: str | None = cache.get(name)
+    if done is None:
+        head = [title for title, *_ in _head_changes(old, new)]
+        done = listed(_changes_made(reads.version_changes(old, new, 0), head))
+        cache.set(name, done, CACHE_SECONDS)
     return f"{done[:1].upper()}{done[1:]}" if done else "Same content"
 
 
