@@ -31,13 +31,14 @@ NO_PRICE = "no price"
 
 @dataclass(frozen=True, slots=True)
 class ModelOption:
-    """``last`` is the latest completed run."""
+    """``last`` is the latest completed run, ``cost`` what the chosen tasks cost, if that is known yet."""
 
     name: str
     price: str
     last: LastResult | None
     status: ModelStatus
     last_run: datetime | None = None
+    cost: str = ""
 
     @property
     def cost_id(self) -> str:

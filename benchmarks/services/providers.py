@@ -81,14 +81,19 @@ def missing_keys(models: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def check_if_stale(models: Iterable[str]) -> None:
-    """Check the providers of these models that were not checked within ``FRESH_FOR``. Unknown ones are ignored."""
+    """Check the ``stale_providers`` of these models."""
+    if stale := stale_providers(models):
+        check_providers(stale, QUICK_TIMEOUTS)
+
+
+def stale_providers(models: Iterable[str]) -> set[str]:
+    """The providers of these models that were not checked within ``FRESH_FOR``. Unknown ones are ignored."""
     names = set(providers_named(model.partition("/")[0] for model in models))
     since = timezone.now() - FRESH_FOR
     fresh = set(
         ProviderCheck.objects.filter(provider__in=names, checked_at__gt=since).values_list("provider", flat=True)
     )
-    if stale := names - fresh:
-        check_providers(stale, QUICK_TIMEOUTS)
+    return names - fresh
 
 
 def run_tests(models: Sequence[str], user: Caller = None) -> list[ModelTest]:

@@ -16,7 +16,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from benchmarks.engine.execution.preparing import chosen_tasks
-from benchmarks.models import DatasetVersion, Experiment, Run, RunKind, Schedule, ScheduledRun, ScoreDrop
+from benchmarks.models import DatasetVersion, Experiment, ProviderCheck, Run, RunKind, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.presentation.numbers import duration
 from benchmarks.run_parameters import labels
 from benchmarks.services.datasets.versions import spec_of
@@ -533,6 +533,11 @@ def test_each_model_says_its_last_score_and_what_the_chosen_tasks_cost_with_it(
     high = plan_run({"model": MODEL, "dataset": "sums", "metrics": ["exact_match"]}).known_high
     assert high
     assert f"up to ${high:.3g}" in plan
+    whole = page(client, f"/runs/new/?dataset=sums&model={MODEL}")
+    assert re.search(rf'<small id="cost-\w+"[^>]*>up to \${high:.3g}</small>', whole)
+    assert 'hx-trigger="input delay:400ms"' in whole, "its provider was checked within the last minute"
+    ProviderCheck.objects.all().delete()
+    assert 'hx-trigger="load, ' in page(client, f"/runs/new/?dataset=sums&model={MODEL}")
     (costs,) = re.findall(r'data-costs="([^"]+)"', plan)
     assert set(json.loads(unescape(costs))) <= set(re.findall(r'id="(cost-\w+)"', html)), "each has a place in the list"
 
@@ -574,6 +579,7 @@ def test_a_page_with_a_choice_comes_with_its_plan(client: Client) -> None:
     make_dataset(3, slug="sums")
     html = page(client, "/runs/new/?dataset=sums&model=baseline/reference")
     assert "Calculating" not in html
+    assert 'hx-trigger="input delay:400ms"' in html, "it is not asked for again"
     assert "<dt>Requests</dt> <dd> 3" in html
     assert "3 requests" in html.partition('id="total"')[2].partition("</p>")[0], "beside the button, on phones"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -36,7 +37,7 @@ from benchmarks.services.experiments.preview import Preview, preview
 from benchmarks.services.experiments.requests import PlannedRun, validated_experiment
 from benchmarks.services.experiments.start import start_experiment
 from benchmarks.services.experiments.trial import MOST_RUNS, start_trial
-from benchmarks.services.providers import check_if_stale
+from benchmarks.services.providers import check_if_stale, stale_providers
 from benchmarks.services.runs.estimate import costs_at_most
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import request_of, start_run
@@ -81,10 +82,9 @@ def launch(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         known = KnownModels.read()
         form = LaunchForm(runnable_datasets(), _filled_in(request, known))
-        is_planned = form.models and form.chosen and not _is_sheet(request)
-        # The page asks for the plan again, which also checks the providers: that may take long.
-        context = planned(request, form, checks=False) if is_planned else {}
-        return _page(request, form, known=known, **context)
+        if not form.models or _is_sheet(request):
+            return _page(request, form, known=known)
+        return _page(request, form, known=known, costs=_costs(form, known), **planned(request, form, checks=False))
     do = request.POST.get("do", STARTED)
     if do not in _STARTS:
         return _changed(request, do)
@@ -142,7 +142,8 @@ def plan(request: HttpRequest) -> HttpResponse:
     """What the runs in the form will give. The address of the page follows the form, so a reload shows it again."""
     require_launch(request)
     form = LaunchForm(runnable_datasets(), request.POST)
-    context = {"form": form, "costs": _costs(form), **planned(request, form)}
+    costs = {cost_id(name): cost for name, cost in _costs(form, KnownModels.read()).items()}
+    context = {"form": form, "costs": json.dumps(costs), **planned(request, form)}
     context["scored_by"] = [
         (slug, _titles(form, slug), form.metric_errors.get(slug, ())) for slug in form.chosen if slug in form.by_slug
     ]
@@ -195,9 +196,10 @@ def _tried(pks: Sequence[int]) -> dict[str, Any]:
 
 def planned(request: HttpRequest, form: LaunchForm, *, checks: bool = True) -> dict[str, Any]:
     """What the runs will give and what is known against their models, or why there is no plan; ``checks`` their
-    providers first, if that is long ago."""
+    providers first, if that is long ago. Without, a page has to ask again if there is something to check: that may take
+    long."""
     if not form.models or not form.chosen:
-        return {"warnings": warnings_before_run(form.models)}
+        return {"warnings": warnings_before_run(form.models), "asks_plan": False}
     asked, context = form.models, dict[str, Any]()
     try:
         runs = _runs(form)
@@ -213,18 +215,18 @@ def planned(request: HttpRequest, form: LaunchForm, *, checks: bool = True) -> d
             context["judged"] = judge_words({(judge, metric) for metric in form.judged}).values()
     if checks:
         check_if_stale(asked)
-    return context | {"warnings": warnings_before_run(asked)}
+    return context | {"warnings": warnings_before_run(asked), "asks_plan": bool(stale_providers(asked))}
 
 
-def _costs(form: LaunchForm) -> str:
-    """JSON: the place of each listed model → what the chosen benchmarks cost with it, empty if that is unknown."""
-    models = [option.name for option in KnownModels.read().options(form.models)]
+def _costs(form: LaunchForm, known: KnownModels) -> dict[str, str]:
+    """Each listed model → what the chosen benchmarks cost with it, empty if that is unknown."""
+    models = [option.name for option in known.options(form.models)]
     try:
         asked = [validated(form.request_of(slug, models[0])) for slug in form.chosen]
     except (IndexError, InvalidRequest):
         asked = []
     costs = costs_at_most(models, asked) if asked else {}
-    return json.dumps({cost_id(name): f"up to {money(costs[name])}" if costs.get(name) else "" for name in models})
+    return {name: f"up to {money(costs[name])}" if costs.get(name) else "" for name in models}
 
 
 def _runs(form: LaunchForm) -> list[PlannedRun]:
@@ -337,14 +339,16 @@ def _metrics(form: LaunchForm, slug: str, opened: str) -> MetricChoice | None:
 def _page(
     request: HttpRequest,
     form: LaunchForm,
+    *,
     status: int = 200,
     opened: str = "",
     known: KnownModels | None = None,
+    costs: Mapping[str, str] | None = None,
     **context: object,
 ) -> HttpResponse:
     schedule = _schedule(request, form.sent)
     known = known or KnownModels.read()
-    models = known.options(form.models)
+    models = [replace(option, cost=(costs or {}).get(option.name, "")) for option in known.options(form.models)]
     models_shown, benchmarks_shown = (form.sent.get(f"{each}_shown", "") for each in ("models", "benchmarks"))
     plan = context.get("preview")
     offered = benchmark_options(
@@ -368,7 +372,8 @@ def _page(
     fewest = SHORT if is_sheet else SHOWN
     n_shown = len(benchmarks) if shows_all else max(fewest, len(form.chosen))
     context = (
-        _tried(params.whole_numbers(form.sent, "trial"))
+        {"asks_plan": bool(form.models)}
+        | _tried(params.whole_numbers(form.sent, "trial"))
         | context
         | {
             "form": form,
