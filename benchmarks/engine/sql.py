@@ -25,6 +25,7 @@ from django.utils import timezone
 from benchmarks.models import Result, ResultState, Run, Score, Task, Transcript
 
 Field: TypeAlias = "models.Field[Any, Any]"
+Fields: TypeAlias = tuple[Field, ...]
 ROWS_AT_ONCE = 1_000
 """Rows in one statement for PostgreSQL; bounds the memory of the document that carries them."""
 
@@ -57,23 +58,14 @@ def lock(rows: QuerySet[Any], **options: Any) -> bool:
 
 def insert_rows(model: type[models.Model], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Insert rows of the fields ``names``; the database must have a default for the model's other fields."""
-    fields = [_field(model, name) for name in names]
-    _execute(f"INSERT INTO {_table(model)} ({_columns(fields)}) {_source(fields)}", fields, rows)
+    fields = _fields(model, (*names,))
+    _execute(_insert_statement(connection.vendor, fields), fields, rows)
 
 
 def update_rows(model: type[models.Model], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Set the fields ``names`` of each row; a row is their values in that order, and then its primary key."""
-    fields = [_field(model, name) for name in names]
-    key = _field(model, "pk")
-    table = _table(model)
-    if _is_postgresql():
-        assignments = ", ".join(f"{_column(field)} = given.{_column(field)}" for field in fields)
-        given = _given([*fields, key])
-        statement = f"UPDATE {table} SET {assignments} FROM {given} WHERE {table}.{_column(key)} = given.{_column(key)}"
-    else:
-        assignments = ", ".join(f"{_column(field)} = %s" for field in fields)
-        statement = f"UPDATE {table} SET {assignments} WHERE {_column(key)} = %s"
-    _execute(statement, [*fields, key], rows)
+    fields = _fields(model, (*names, "pk"))
+    _execute(_update_statement(connection.vendor, fields), fields, rows)
 
 
 def upsert_rows(
@@ -83,14 +75,8 @@ def upsert_rows(
 
     No two rows of a call may have the same ``unique``.
     """
-    fields = [_field(model, name) for name in (*unique, *names)]
-    conflict = _columns(fields[: len(unique)])
-    replaced = ", ".join(f"{_column(field)} = EXCLUDED.{_column(field)}" for field in fields[len(unique) :])
-    statement = (
-        f"INSERT INTO {_table(model)} ({_columns(fields)}) {_source(fields)} "
-        f"ON CONFLICT ({conflict}) DO UPDATE SET {replaced}"
-    )
-    _execute(statement, fields, rows)
+    fields = _fields(model, (*unique, *names))
+    _execute(_upsert_statement(connection.vendor, fields, len(unique)), fields, rows)
 
 
 def count_progress(run_id: int, **amounts: float | None) -> None:
@@ -144,6 +130,34 @@ def _is_postgresql() -> bool:
     return connection.vendor == "postgresql"
 
 
+# The statements of a batch are the same each time, and long: made once for each database, they cost nothing.
+
+
+@cache
+def _insert_statement(vendor: str, fields: Fields) -> str:
+    return f"INSERT INTO {_table(fields[0].model)} ({_columns(fields)}) {_source(fields)}"
+
+
+@cache
+def _update_statement(vendor: str, fields: Fields) -> str:
+    """Of all fields but the last, which is the key."""
+    *assigned, key = fields
+    table = _table(key.model)
+    if vendor == "postgresql":
+        assignments = ", ".join(f"{_column(field)} = given.{_column(field)}" for field in assigned)
+        given = _given(fields)
+        return f"UPDATE {table} SET {assignments} FROM {given} WHERE {table}.{_column(key)} = given.{_column(key)}"
+    assignments = ", ".join(f"{_column(field)} = %s" for field in assigned)
+    return f"UPDATE {table} SET {assignments} WHERE {_column(key)} = %s"
+
+
+@cache
+def _upsert_statement(vendor: str, fields: Fields, n_unique: int) -> str:
+    conflict = _columns(fields[:n_unique])
+    replaced = ", ".join(f"{_column(field)} = EXCLUDED.{_column(field)}" for field in fields[n_unique:])
+    return f"{_insert_statement(vendor, fields)} ON CONFLICT ({conflict}) DO UPDATE SET {replaced}"
+
+
 def _source(fields: Sequence[Field]) -> str:
     """What inserted rows are read from."""
     if _is_postgresql():
@@ -185,6 +199,11 @@ def _writer(field: Field) -> Callable[[Any], Any] | None:
     if isinstance(field, models.UUIDField | models.DateTimeField):
         return lambda value: field.get_db_prep_value(value, connection)
     return None
+
+
+@cache
+def _fields(model: type[models.Model], names: tuple[str, ...]) -> Fields:
+    return tuple(_field(model, name) for name in names)
 
 
 @cache

@@ -84,8 +84,8 @@ MUTANTS = (
     Mutant(
         "answers are written whatever their state",
         STORE,
-        "claimed_by=self.lease_id, state=state)\n        if connection",
-        "claimed_by=self.lease_id)\n        if connection",
+        "claimed_by=self.lease_id, state=state).order_by()",
+        "claimed_by=self.lease_id).order_by()",
     ),
     Mutant(
         "done counts one too few",

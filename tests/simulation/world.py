@@ -405,6 +405,12 @@ class SimulatedQueue:
     def get(self, timeout: float | None = None) -> Any:
         if not self._items:
             self._world.wait(self._waiters, timeout)
+        return self.get_nowait()
+
+    def get_nowait(self) -> Any:
         if not self._items:
             raise Empty
         return self._items.popleft()
+
+    def qsize(self) -> int:
+        return len(self._items)

@@ -11,6 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import TypeVar
@@ -247,12 +248,11 @@ class RunExecutor:
             batch = [self.inbox.get(timeout=CHECK_SECONDS / 2)]
         except Empty:
             return []
-        until = time.monotonic() + GATHER_SECONDS
-        while len(batch) < min(MAX_BATCH, self.in_progress):
-            try:
-                batch.append(self.inbox.get(timeout=max(until - time.monotonic(), 0)))
-            except Empty:
-                break
+        if len(batch) + self.inbox.qsize() < self.in_progress:
+            time.sleep(GATHER_SECONDS)  # waiting for each would take the interpreter from the loop at each
+        with suppress(Empty):
+            while len(batch) < MAX_BATCH:
+                batch.append(self.inbox.get_nowait())
         return batch
 
     def _store(self, batch: list[Finished]) -> None:

@@ -190,7 +190,7 @@ class ResultStore:
 
     def _held(self, ids: Sequence[int], state: ResultState) -> dict[int, _Claimed]:
         """Those of the results that are still this lease's, locked: others may have taken them since it expired."""
-        claimed = Result.objects.filter(id__in=among(ids), claimed_by=self.lease_id, state=state)
+        claimed = Result.objects.filter(id__in=among(ids), claimed_by=self.lease_id, state=state).order_by()
         if connection.features.has_select_for_update:
             claimed = claimed.select_for_update()
         rows = claimed.values_list("id", "outcome", "judge_cost_usd")
