@@ -254,7 +254,8 @@ def _label_page(
         "task": task,
         "pair": review_pair(item, _steps_of_pair(request, item)) if queue.is_of_pairs else None,
         "metric": metric_title(queue.metric),
-        "description": metric.description if metric else "",
+        # What a judge does is no help to people.
+        "description": metric.description if metric and not metric.judged else "",
         "criteria": rubric.criteria if rubric else (),
         "answer": excerpt(transcript.actual_output),
         "steps": _shown_steps(request, steps, queue.blind),
