@@ -195,3 +195,9 @@ def test_calibrations_and_their_datasets_are_not_listed(admin_client: Client) ->
     for kind in ("run", "dataset", "task"):
         assert "known-answers" not in text_of(admin_client.get(f"{ADMIN}/{kind}/")), kind
     assert "alibration" not in text_of(admin_client.get(f"{ADMIN}/dataset/"))
+
+
+def test_each_value_of_a_row_has_the_title_of_its_column(admin_client: Client) -> None:
+    more_runs(1)
+    html = admin_client.get(f"{ADMIN}/run/").content.decode()
+    assert '<td data-label="Model" class="field-model' in html
