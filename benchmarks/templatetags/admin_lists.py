@@ -18,4 +18,4 @@ def labeled(cells: Iterable[SafeString], headers: Sequence[Mapping[str, Any]]) -
     """The cells of a row, each with the title of its column: phones show it beside the value."""
     for cell, header in zip(cells, headers, strict=True):
         label = format_html(' data-label="{}"', capfirst(strip_tags(str(header["text"])).strip()))
-        yield mark_safe(cell[:3] + label + cell[3:])  # noqa: S308  # "<td" or "<th", as Django made it
+        yield mark_safe(cell[:3] + label + cell[3:])  # "<td" or "<th", as Django made it
