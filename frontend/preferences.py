@@ -49,6 +49,9 @@ from benchmarks.summary import PairOfCandidates, Preferences, Wins
 from frontend.forms import RequestForm
 from frontend.view_models import JudgingRow
 
+RARELY_CHANGED = ("tasks", "pairs_per_task", "only_new", "concurrency", "seed")
+"""Fields of the form that are folded until one is changed."""
+
 
 class PreferenceForm(RequestForm):
     """A preference run of given runs. Defaults and hints are those of the request that the service checks."""
@@ -80,8 +83,24 @@ class PreferenceForm(RequestForm):
             field.help_text = str(request[name].help_text)
             if name in ("tasks", "pairs_per_task", "concurrency", "seed", "budget_usd"):
                 field.widget.attrs["inputmode"] = "decimal" if name == "budget_usd" else "numeric"
-        self.runs, self.experiment = runs, experiment
+        self.runs, self.experiment, self.defaults = runs, experiment, defaults
         self.known_judges = sorted({*settings.CODEFORGE.models, *([judge] if judge else [])})
+
+    @property
+    def main_fields(self) -> list[forms.BoundField]:
+        return [field for field in self if field.name not in RARELY_CHANGED]
+
+    @property
+    def more_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in RARELY_CHANGED]
+
+    @property
+    def is_more_open(self) -> bool:
+        """Whether one of the fields that are folded is not at its default."""
+        return any(
+            field.errors or str(field.value() or "") not in ("", str(self.defaults.get(field.name, "")))
+            for field in self.more_fields
+        )
 
     def request_data(self) -> dict[str, Any]:
         return super().request_data() | {"runs": list(self.runs), "experiment": self.experiment}

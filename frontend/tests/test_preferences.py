@@ -237,7 +237,7 @@ def test_people_choose_between_hostile_answers_without_a_judge(endpoint: Endpoin
     concluded = text_of(client, review).partition("Conclusion")[2]
     assert "No significant preference by people" in concluded
     assert f'<a href="/preferences/{run.pk}/">Strengths and pairs' in concluded
-    assert "People" in text_of(client, "/preferences/")
+    assert "by people" in text_of(client, "/preferences/")
     assert HOSTILE not in text_of(client, f"/preferences/{run.pk}/pairs/")
     assert text_of(client, f"/runs/{run.pk}/")
     assert "Second answer" in text_of(client, f"/runs/{run.pk}/results/{run.results.all()[0].pk}/")

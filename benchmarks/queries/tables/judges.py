@@ -85,7 +85,7 @@ def _result(run: Run) -> Cell:
 
 def _preference(run: Run) -> Cell:
     between = " or ".join(each["name"] for each in candidates_of(run)[:3])
-    about = f"{between} · {compared_dataset(run)} · by {run.judge_model or PEOPLE}"
+    about = f"{between} · {compared_dataset(run)} · by {run.judge_model or PEOPLE.lower()}"
     link = Link(f"Preference run {run.pk}", "preference", (run.pk,), look="row-link anywhere")
     return [link, Group([Words(about, "soft small anywhere")], block=True)]
 
