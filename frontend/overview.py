@@ -44,12 +44,12 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """``about`` is what its cells share, with their ``n`` if that is equal; else each cell says its own."""
+    """``about`` is what its cells share, ``n_of`` their n if that is equal; else each cell says its own."""
 
     dataset: Dataset
     about: str
     cells: Sequence[Cell]
-    shares_n: bool = False
+    n_of: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +134,8 @@ def _row(places: Sequence[History | str], compared: Mapping[int, Compared]) -> B
     shown = [each for each in places if isinstance(each, History)]
     about = Counter(map(_about, shown)).most_common(1)[0][0]
     cells = [_cell(each, about, compared) if isinstance(each, History) else Cell(each) for each in places]
-    n_of = {", ".join(cell.n_of) for cell in cells if cell.history}
-    shared = f", n = {min(n_of)}" if len(n_of) == 1 < len(shown) else ""
-    return BoardRow(shown[0].dataset, about + shared, cells, bool(shared))
+    n_of = {tuple(cell.n_of) for cell in cells if cell.history}
+    return BoardRow(shown[0].dataset, about, cells, n_of.pop() if len(n_of) == 1 < len(shown) else ())
 
 
 def _about(history: History) -> str:

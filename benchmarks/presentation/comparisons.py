@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from benchmarks.presentation.numbers import interval, n_of, number, p_words, percent, plural, points, score
+from benchmarks.presentation.numbers import (
+    interval,
+    n_of,
+    number,
+    p_words,
+    percent,
+    plural,
+    points,
+    score,
+    whole_points,
+)
 from benchmarks.presentation.ranks import Mark, against, effortless, is_below, listed, tied_names
 from benchmarks.statistics.contamination import Contamination
 from benchmarks.statistics.crossed import Shares
@@ -338,7 +348,7 @@ def _gaps_shown(verdict: Verdict) -> str:
     tasks = plural(verdict.nearest.n_tasks, "task")
     if verdict.nearest.detectable is None:
         return f"{tasks} {'is' if verdict.nearest.n_tasks == 1 else 'are'} too few to show any gap"
-    return f"{tasks} can show gaps of {points(verdict.nearest.detectable).removesuffix('.0')} points or more"
+    return f"{tasks} can show gaps of {whole_points(verdict.nearest.detectable)} points or more"
 
 
 def _below(verdict: Verdict, names: Sequence[str], bar: Mark | None) -> list[str]:

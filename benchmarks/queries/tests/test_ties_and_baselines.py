@@ -89,7 +89,7 @@ def test_all_models_with_equal_means_are_named_by_their_number(tasks: Dataset) -
 def test_more_than_two_first_ones_tie_before_the_others(tasks: Dataset) -> None:
     found = verdict(tasks, {**dict.fromkeys(("a/x", "a/y", "a/z"), 22), "a/last": 1, "a/close": 21})
     assert found == (
-        "x and 2 others tie at 0.957; 23 tasks can show gaps of 25.4 points or more. last is 91.3 points behind x "
+        "x and 2 others tie at 0.957; 23 tasks can show gaps of 25 points or more. last is 91.3 points behind x "
         "(63.9 to 97.6). The difference between x and close is not significant."
     )
 
