@@ -98,7 +98,8 @@ class Stack:
         self._start("-m", "gunicorn", "codeforge.wsgi", "--bind", f"127.0.0.1:{port}", *options)
         self.wait_until(self._answers, "the web server answers")
 
-    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    def post(self, path: str, body: Mapping[str, Any], repeats: int = 3) -> dict[str, Any]:
+        """Post, and if the site is busy, repeat that as clients do: writes wait for each other for two seconds only."""
         request = urllib.request.Request(
             self.address + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
@@ -106,6 +107,9 @@ class Stack:
             with urllib.request.urlopen(request, timeout=60) as response:
                 answer: dict[str, Any] = json.load(response)
         except urllib.error.HTTPError as error:
+            if error.code == 503 and repeats:
+                time.sleep(float(error.headers["Retry-After"]))
+                return self.post(path, body, repeats - 1)
             error.add_note(error.read().decode(errors="replace"))
             raise
         return answer
