@@ -57,7 +57,8 @@ ACTIONS: dict[str, tuple[Callable[[ReviewQueue, Caller], None], str]] = {
 @require_safe
 def review_list(request: HttpRequest) -> HttpResponse:
     page = Paginator(reads.reviews(), PAGE_SIZE).get_page(request.GET.get("page"))
-    rows = review_rows(list(page.object_list), reviewer_name(request.user), time.time())
+    reader, labels = reviewer_name(request.user), may_label(request.user)
+    rows = review_rows(list(page.object_list), reader, time.time(), may_label=labels)
     conclusions, closes = reads.conclusions_of(page.object_list), may_launch(request.user)
     done = [DoneReview(row, conclusions.get(row.queue.pk), closes) for row in rows if row.is_done]
     context = {

@@ -17,12 +17,13 @@ from benchmarks.queries.tables.judges import with_bar
 
 @dataclass(frozen=True, slots=True)
 class ReviewRow:
-    """A review, how far one reader is with it, and how many labels were given of how many."""
+    """A review, how far one reader is with it who may label or not, and how many labels were given of how many."""
 
     queue: ReviewQueue
     own: Progress
     given: int
     wanted: int
+    may_label: bool = False
 
     @property
     def is_done(self) -> bool:
@@ -36,10 +37,13 @@ class ReviewRow:
         return "Open, blind" if self.queue.blind else "Open"
 
 
-def review_rows(queues: Sequence[ReviewQueue], reader: str, now: float) -> list[ReviewRow]:
+def review_rows(queues: Sequence[ReviewQueue], reader: str, now: float, *, may_label: bool = False) -> list[ReviewRow]:
     """In two queries with that of the queues; ``now`` is in seconds since 1970."""
     items = items_of(queues)
-    return [ReviewRow(queue, progress_of(items[queue.pk], reader, now), *_given(items[queue.pk])) for queue in queues]
+    return [
+        ReviewRow(queue, progress_of(items[queue.pk], reader, now), *_given(items[queue.pk]), may_label)
+        for queue in queues
+    ]
 
 
 def _given(items: list[ReviewItem]) -> tuple[int, int]:
@@ -60,6 +64,13 @@ def _left(row: ReviewRow) -> Cell:
     return MISSING if row.queue.closed_at else row.own.left
 
 
+def _label(row: ReviewRow) -> Cell:
+    if row.queue.closed_at or not (row.may_label and row.own.left):
+        return ""
+    look, name = "button", f"Label answers of {row.queue.name}"
+    return Link(f"Label {number(row.own.left)}", "review-label", (row.queue.pk,), look=look, name=name)
+
+
 REVIEWS = Table[ReviewRow](
     "Reviews, open ones first",
     [
@@ -69,8 +80,9 @@ REVIEWS = Table[ReviewRow](
         Column("Status", lambda row: row.status),
         Column("Labels", lambda row: f"{number(row.given)} of {number(row.wanted)}", "number"),
         Column("Labeled by you", lambda row: row.own.labeled, "number"),
-        Column("Left for you", _left, "number"),
+        Column("Left for you", _left, "number", only="text"),
         Column("Created", lambda row: Moment(row.queue.created_at), look="nowrap"),
+        Column("Label", _label, "number", hidden_head=True, only="page"),
     ],
     region=True,
     look="leads",
