@@ -7,6 +7,7 @@ from typing import ClassVar
 from urllib.parse import urlencode
 
 from benchmarks.metrics.judge_calibration import PHRASINGS, TRUTHS, VERDICTS
+from benchmarks.metrics.registered_metrics import parts_of
 from benchmarks.models import Run
 from benchmarks.presentation.judges import calibration_finding, calibration_leaning
 from benchmarks.presentation.labels import metric_title
@@ -161,6 +162,13 @@ class Reliability:
     judge: JudgeRow
     calibratable: bool
     corrected: CorrectedMean | None
+    is_told: bool
+    """The headline of the run says what is known of the judge."""
+
+    @property
+    def has_links(self) -> bool:
+        """To what is known of the judge, whoever looks."""
+        return bool(self.corrected or self.judge.people or self.judge.calibration)
 
     @property
     def query(self) -> str:
@@ -178,8 +186,9 @@ def judge_reliability(run: Run) -> list[Reliability]:
     corrected = corrected_run(run) if judged else {}
     found = rows_of((run.judge_model, row.name) for row in judged) if judged else []
     possible = calibratable_metrics()
+    told = parts_of(run.headline)
     return [
-        Reliability(row, known, row.name in possible, corrected.get(row.name))
+        Reliability(row, known, row.name in possible, corrected.get(row.name), row.name in told)
         for row, known in zip(judged, found, strict=True)
     ]
 

@@ -36,6 +36,11 @@ class JudgeRow:
     run: int | None = None
 
     @property
+    def words(self) -> str:
+        """``Correctness, judged by openai/judge, not checked by people``."""
+        return f"{metric_title(self.metric)}, {judged_by(self.judge, self.standing)}"
+
+    @property
     def all_labeled(self) -> bool:
         return self.people is not None and self.people.agreement.n >= self.n_answers
 
@@ -47,18 +52,19 @@ def judged_scores(scored: Iterable[tuple[Run, str]]) -> tuple[Judged, ...]:
 
 
 def judge_words(judged: Collection[Judged]) -> dict[Judged, str]:
-    """``Correctness, judged by openai/judge, not checked by people`` for each; three queries, none without any."""
-    if not judged:
-        return {}
-    return {
-        (row.judge, row.metric): f"{metric_title(row.metric)}, {judged_by(row.judge, row.standing)}"
-        for row in rows_of(judged)
-    }
+    """The words of each; three queries, none without any."""
+    return {(row.judge, row.metric): row.words for row in rows_of(judged)}
 
 
 def rows_of(judged: Iterable[Judged]) -> list[JudgeRow]:
     """What is known of these, in their order, without their runs."""
-    return _rows(dict.fromkeys(judged, ()))
+    used: dict[Judged, tuple[int, ...]] = dict.fromkeys(judged, ())
+    return _rows(used) if used else []
+
+
+def judges_of_headline(run: Run) -> list[JudgeRow]:
+    """What is known of the judges that gave a run its headline; empty if none did."""
+    return rows_of(judged_scores([(run, run.headline)]))
 
 
 def judge_rows() -> list[JudgeRow]:

@@ -252,14 +252,14 @@ def test_a_run_shows_the_latest_calibration_of_its_judge_for_the_metric(client: 
     html = page(client, f"/runs/{run.pk}/")
     assert re.findall(r'href="(/judges/\d+/)"', html) == [url(latest)]
     right = percent(agreement(latest)["accuracy"]["mean"])
-    assert f"Not checked by people: right on {right} of" in text(html)
+    assert f"not checked by people: right on {right} of" in text(html)
 
 
 def test_a_run_whose_judge_is_not_calibrated_links_to_the_filled_form(client: Client) -> None:
     canvas_set = make_canvas_set()
     run = make_scored_run(metrics=["correctness"], judge_model="loop/judge")
     html = page(client, f"/runs/{run.pk}/")
-    assert "Not checked by people." in text(html)
+    assert "not checked by people." in text(html)
     form = page(client, form_link(html))
     assert 'name="judge_model" value="loop/judge"' in form
     assert canvas_set.slug in form

@@ -22,7 +22,7 @@ from benchmarks.presentation.labels import RESULT_STATE, metric_title, sentence_
 from benchmarks.queries import runs as reads
 from benchmarks.queries.canvas_sets import canvas_sets
 from benchmarks.queries.interval_covers import covers_of
-from benchmarks.queries.judge_words import measured
+from benchmarks.queries.judge_words import judges_of_headline
 from benchmarks.queries.live import stamp_of_run
 from benchmarks.queries.newer_references import newer_references
 from benchmarks.queries.ranked_tables import NO_TABLE, table_of
@@ -314,7 +314,7 @@ def _status(run: Run) -> dict[str, Any]:
     metrics, outcomes = metric_rows(run), outcome_counts(run)
     table = table_of(run) if run.status in COMPLETED else NO_TABLE
     comparable, own, n_ranked = comparables(table), table.place_of(run), table.n_ranked
-    numbers = run.numbers_of(run.headline)
+    numbers, judges = run.numbers_of(run.headline), judges_of_headline(run)
     failures, n_counted = failures_of(run, examples_of(run)), sum(each.count for each in outcomes)
     unscored = [failure for failure in failures if failure.scores_zero is False]
     return {
@@ -333,7 +333,8 @@ def _status(run: Run) -> dict[str, Any]:
         # One model is no ranking.
         "place": next((each for each in comparable if each.run.pk == run.pk and (each.reason or n_ranked > 1)), None),
         "under": under_baseline(own, table.places, run.headline) if own else "",
-        "judged": measured([(run, run.headline)]),
+        "judges": judges,
+        "doubted": any(row.standing.caution for row in judges),
         "outcomes": outcomes,
         "n_counted": n_counted,  # a little behind ``done`` while the run is live
         "unfinished": run.total - n_counted,
