@@ -43,7 +43,7 @@ def compare(request: HttpRequest) -> HttpResponse:
 def tasks(request: HttpRequest) -> HttpResponse:
     """The tasks of the chosen runs. Without any, the page that chooses them."""
     if "runs" not in request.GET:
-        return HttpResponseRedirect(reverse("frontend:compare"))
+        return HttpResponseRedirect(f"{reverse('frontend:compare')}?for=tasks")
     chosen = _chosen(request)
     metrics = common_metrics(chosen)
     metric = _metric(request, metrics)
@@ -78,6 +78,7 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
         "metrics": [metric_row(name) for name in metrics],
         "metric": metric,
         "most": MOST_RUNS,
+        "for_tasks": not asked and request.GET.get("for") == "tasks",
         "may_launch": may_launch(request.user),
         "may_compare_answers": may_launch(request.user) and not any(run.representation for run in chosen),
     }
