@@ -38,12 +38,13 @@ def test_a_label_is_saved_shown_corrected_and_withdrawn(client: Client) -> None:
     html = client.post(f"{page}label/", sent, follow=True).content.decode()
     assert "Label saved." in html
     assert 'value="0.0" checked' in html
+    assert "1 label of people" in html.partition("Question")[0], "it stands beside the verdict"
     assert "&lt;b&gt;Not Lima&lt;/b&gt;" in html
     html = client.post(f"{page}label/", {"metric": "contains", "value": "1.0"}, follow=True).content.decode()
     assert "1 earlier label" in html
     html = client.post(f"{page}label/", {"metric": "contains", "do": "withdraw"}, follow=True).content.decode()
     assert "Label withdrawn." in html
-    assert "Labels of this answer" not in html
+    assert "of people" not in html
 
 
 def test_a_label_with_mistakes_is_refused_with_a_message(client: Client) -> None:
