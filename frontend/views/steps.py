@@ -24,6 +24,8 @@ from frontend.steps import step_rows
 from frontend.texts import Excerpt, excerpt, written_expectation
 from frontend.views.shared import or_404
 
+FEW = 5
+"""Steps that are read at a glance: nothing searches them."""
 SAME = 60
 """Characters by which the last step and the final answer are known to be the same."""
 
@@ -38,8 +40,8 @@ def steps(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         calls=params.text(request.GET, "only") == "calls",
         text=params.text(request.GET, "text"),
     )
-    page = found.page(filters)
-    others = reads.same_task_elsewhere(result.task, but=result)
+    page, filtered = found.page(filters), filters != StepFilters(filters.first)
+    counts, others = found.counts(), reads.same_task_elsewhere(result.task, but=result)
     scores = list(reads.scores_of(result))
     previous, following = reads.result_neighbors(result, params.result_filters(request.GET))
     context = {
@@ -47,14 +49,15 @@ def steps(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "run": result.run,
         "task": result.task,
         "outcome": OUTCOME.get(result.outcome, ""),
-        "counts": found.counts(),
+        "counts": counts,
         "filters": filters,
-        "only": params.text(request.GET, "only"),
+        "filtered": filtered,
+        "searchable": counts.total > FEW or (filtered and page.rows),
         "page": page,
         "rows": step_rows(page.rows, lambda step: reverse("frontend:step", args=(run_pk, pk, step.position))),
         "scores": scores,
         "reason": next((score.reason for score in scores), ""),
-        "answer": _answer(result, page) if filters == StepFilters(filters.first) else None,
+        "answer": _answer(result, page) if not filtered else None,
         "fault": found.fault(result.task, written_expectation),
         "next_failed": found.next_failed(filters.first if "from" in request.GET else 0),
         "others": others,
