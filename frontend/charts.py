@@ -7,7 +7,7 @@ and in files.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,7 +21,7 @@ from frontend import tradeoffs
 from frontend.chart_parts import FIGURES, INTERVAL_COLUMNS, Chart, Measure, Row, figures, sentence, tooltip
 from frontend.label_places import PHONE_WIDTH, label_places
 from frontend.large_ruler import MOST_MARKS, LargeRuler, Scored
-from frontend.plots import Axis, Plot, line, percent, round_axis, round_step
+from frontend.plots import Axis, Plot, percent, round_axis, round_step
 
 _FRONTIER = ("On the frontier", "Behind the frontier")
 _AGAINST = {
@@ -104,7 +104,7 @@ def _bar(plot: Plot, low: float, high: float, count: int) -> SafeString:
 
 _MANY = 40
 """Runs after which dots and lines are thin, so that one does not cover the next."""
-_MARK_ROOM = 0.06
+_NAME_ROOM = 0.06
 """Share of the width that the name of a version takes."""
 
 
@@ -120,33 +120,31 @@ def score_over_time(name: str, title: str, points: Sequence[Row], measure: Measu
     y = measure.axis(point[figure] for point in points for figure in ("low", "mean", "high"))
     plot = Plot(_dates([datetime.fromisoformat(point["at"]) for point in points]), y)
     spots = [(place, point["mean"]) for place, point in enumerate(points)]
-    parts = [*plot.joined("front", spots), *_version_marks(plot, points)]
+    many = len(points) > _MANY
+    newer = [(place, point["version"]) for place, point in enumerate(points) if point["is_new"]]
+    parts = [*plot.joined("front", spots), *(plot.line("joined", (at, y.low), (at, y.high)) for at, _ in newer)]
     for place, point in enumerate(points):
         if point["low"] is not None:
             parts.append(plot.line("span best", (place, point["low"]), (place, point["high"])))
         shown = tooltip(point, measure, point["run"], point["at"][:16].replace("T", " "), point["version"])
-        parts.append(plot.dot(place, point["mean"], shown))
+        parts.append(plot.dot(place, point["mean"], shown, radius=2 if many else 4.5))
+    parts += _version_names(plot.x, newer)
     parts.append(plot.words(*spots[-1], measure.words(points[-1]["mean"])))
     table = tuple(
         (point["run"], point["at"][:16].replace("T", " "), point["version"], *(point[name] for name in FIGURES))
         for point in points
     )
-    look = "plot many" if len(points) > _MANY else "plot"
-    drawn = plot.drawn(parts, sentence(title, note), height=160, look=look)
+    drawn = plot.drawn(parts, sentence(title, note), height=160, look="plot many" if many else "plot")
     return Chart(name, title, note, (drawn,), ("Run", "Time", "Version", *INTERVAL_COLUMNS), table)
 
 
-def _version_marks(plot: Plot, points: Sequence[Row]) -> Iterator[SafeString]:
-    """A line where the version changed, with its name where there is room."""
+def _version_names(x: Axis, newer: Iterable[tuple[float, str]]) -> Iterator[SafeString]:
+    """The names of versions where they begin, above the dots; those that would cover the one before are left out."""
     named = -1.0
-    for place, point in enumerate(points):
-        if not point["is_new"]:
-            continue
-        at, share = plot.x.at(place), plot.x.share(place)
-        yield line("joined", (at, "0%"), (at, "100%"))
-        if share - named >= _MARK_ROOM:
-            named = share
-            yield format_html('<text x="{}" y="0%" dx="4" dy="10">{}</text>', at, point["version"])
+    for place, name in newer:
+        if x.share(place) - named >= _NAME_ROOM:
+            named = x.share(place)
+            yield format_html('<text class="name" x="{}" y="0%" dx="4" dy="10">{}</text>', x.at(place), name)
 
 
 def _dates(times: Sequence[datetime]) -> Axis:

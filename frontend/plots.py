@@ -90,10 +90,10 @@ class Plot:
         for here, there in pairwise(points):
             yield self.line(look, here, there)
 
-    def dot(self, x: float, y: float, words: str, look: str = "best") -> SafeString:
+    def dot(self, x: float, y: float, words: str, look: str = "best", radius: float = 4.5) -> SafeString:
         """A dot with its tooltip."""
-        circle = '<circle class="{}" cx="{}" cy="{}" r="4.5"><title>{}</title></circle>'
-        return format_html(circle, look, *self.spot(x, y), visible(words))
+        circle = '<circle class="{}" cx="{}" cy="{}" r="{}"><title>{}</title></circle>'
+        return format_html(circle, look, *self.spot(x, y), radius, visible(words))
 
     def words(self, x: float, y: float, text: str, *, dy: int = -9) -> SafeString:
         """Beside a dot, on the side where there is room."""
