@@ -63,10 +63,15 @@ class MetricRow(Measure):
 
 @dataclass(frozen=True, slots=True)
 class AnswerMarks:
-    """How the models of an analysis answer each task, the best model first."""
+    """How the models of an analysis answer each task, the best model first, in runs of the ``setting``."""
 
     models: Sequence[str]
     shares: Mapping[int, Sequence[float]]
+    setting: str = ""
+
+    @property
+    def has_partial(self) -> bool:
+        return any(_outcome_of(share) == Outcome.PARTIAL for shares in self.shares.values() for share in shares)
 
     def of(self, task: int) -> list[str]:
         """The outcome of each model on a task, empty where it has none."""
@@ -88,7 +93,7 @@ def answer_marks(analysis: TaskAnalysis, tasks: Iterable[int]) -> AnswerMarks:
         for place, task in enumerate(analysis.tasks.tolist())
         if task in wanted
     }
-    return AnswerMarks(list(short.values()), shares)
+    return AnswerMarks(list(short.values()), shares, analysis.setting)
 
 
 @dataclass(frozen=True, slots=True)

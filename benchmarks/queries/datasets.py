@@ -18,6 +18,8 @@ from tasks_app.loader import REPRESENTATIONS
 
 PREVIEW = 160
 TASKS_ON_A_PAGE = 25
+FEW_MORE = 5
+"""So many tasks more stand on the last page, instead of on one of their own."""
 TEXTS_SEARCHED, NAMES_SEARCHED = 1_000, 10_000
 """Tasks per page of a search in texts, and of one in names only."""
 
@@ -195,7 +197,7 @@ def task_page(
         return KeysetPage([], None)
     tasks = task_list(version).filter(**given)
     if not filters.text:
-        return keyset_page(tasks, Order("position"), TASKS_ON_A_PAGE, after, before)
+        return keyset_page(tasks, Order("position"), TASKS_ON_A_PAGE, after, before, few=FEW_MORE)
     named = [] if after else list(tasks.filter(task_id=filters.text))
     written = version.dataset.kind == Dataset.Kind.YAML
     window = TEXTS_SEARCHED if written else NAMES_SEARCHED

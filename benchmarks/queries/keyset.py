@@ -67,9 +67,12 @@ class KeysetPage(Generic[Row]):
 
 
 def keyset_page(
-    rows: QuerySet[Row], order: Order, size: int, after: str | None = None, before: str | None = None
+    rows: QuerySet[Row], order: Order, size: int, after: str | None = None, before: str | None = None, *, few: int = 0
 ) -> KeysetPage[Row]:
-    """The page after (or before) a cursor; the first one without a cursor. One query. Raises ``BadCursor``."""
+    """The page after (or before) a cursor; the first one without a cursor. One query. Raises ``BadCursor``.
+
+    The last page has up to ``few`` rows more, instead of a page of their own.
+    """
     # One row more than the page holds shows whether another page follows.
     if before:
         backward = order.reverse
@@ -78,9 +81,9 @@ def keyset_page(
         page = page[:size][::-1]
     else:
         ordered = order.applied(rows)
-        page = list((ordered.filter(order.beyond(after)) if after else ordered)[: size + 1])
-        more_before, more_after = bool(after), len(page) > size
-        page = page[:size]
+        page = list((ordered.filter(order.beyond(after)) if after else ordered)[: size + few + 1])
+        more_before, more_after = bool(after), len(page) > size + few
+        page = page[:size] if more_after else page
     if not page:
         return KeysetPage([], None)
     return KeysetPage(

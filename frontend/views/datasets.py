@@ -125,6 +125,8 @@ def tasks(request: HttpRequest, slug: str) -> HttpResponse:
     if version:
         page = paged(request, lambda after, before: reads.task_page(version, filters, after, before))
         context |= {"filters": filters, "page": page, "marks": _marks(version, page.rows)}
+        if filters == reads.TaskFilters() and (page.after or page.before):
+            context["numbered"] = page.rows[0].position, page.rows[-1].position
     return render(request, "frontend/datasets/tasks.html", context)
 
 
