@@ -80,7 +80,8 @@ def task_filters(query: QueryDict) -> TaskFilters:
 
 
 def analysis_filters(query: QueryDict) -> AnalysisFilters:
-    return AnalysisFilters(flag=text(query, "flag"), group=text(query, "group"), text=text(query, "text"))
+    chosen = {name: text(query, name) for name in ("flag", "group", "text")}
+    return AnalysisFilters(**chosen, folds_easy=True)
 
 
 def result_filters(query: QueryDict) -> ResultFilters:

@@ -15,7 +15,6 @@ from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.extraction import extract_text
 from benchmarks.metrics.registered_metrics import parts_of
 from benchmarks.models import Dataset, DatasetVersion, Run, Score, Task
-from benchmarks.presentation.labels import prompt_variant
 from benchmarks.presentation.numbers import number, plural, points, score
 from benchmarks.presentation.ranks import listed
 from benchmarks.statistics import task_analysis as statistics
@@ -41,7 +40,7 @@ _TO_DO = {
     "missed": "Read them to learn where models fail: the audit confirms the expected answer.",
     "negative": "Read the task: better models get it wrong more often.",
     "never": "Read the task: no run has it right, so it is very hard, unclear or wrong.",
-    "saturated": "Replace with harder ones: {best} have them right in every run.",
+    "saturated": "Replace with harder ones: {best} have them right.",
     "duplicate": "Keep one: the text repeats or resembles that of an earlier task.",
 }
 """Flag → what to do with the tasks that have it, and why."""
@@ -53,10 +52,10 @@ _CHUNK = 500
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model with the mean over its runs; ``strong`` ones are the best: the better half by mean, at least three."""
+    """A model with the mean of its run; ``strong`` ones are the best: the better half by mean, at least three."""
 
     name: str
-    runs: Sequence[int]
+    run: int
     mean: float
     strong: bool
 
@@ -74,7 +73,8 @@ class Separation:
 class TaskAnalysis:
     """``tasks`` are ids in the order of the dataset; arrays have a column or an entry for each of them.
 
-    ``models`` come best first, and are the rows of ``values``. ``flags`` maps kinds to places of tasks, ``details`` the
+    ``models`` come best first, and are the rows of ``values``. ``setting`` says how their runs ask, where others do so
+    in another way. ``flags`` maps kinds to places of tasks, ``details`` the
     place of a task to what its flag rests on.
     """
 
@@ -82,7 +82,6 @@ class TaskAnalysis:
     metrics: Sequence[str]
     setting: str
     models: Sequence[Model]
-    n_runs: int
     tasks: NDArray[np.int64]
     values: NDArray[np.float64]
     discrimination: NDArray[np.float64]
@@ -106,7 +105,7 @@ class TaskAnalysis:
         if not saturated:
             return f"None of {tasks} is too easy for the best models."
         are, them = ("is", "it") if saturated == 1 else ("are", "them")
-        return f"{number(saturated)} of {tasks} {are} too easy: {self.best} solve {them} in every run."
+        return f"{number(saturated)} of {tasks} {are} too easy: {self.best} solve {them}."
 
     @property
     def best(self) -> str:
@@ -126,10 +125,9 @@ class TaskAnalysis:
         """How many tasks somebody should do something about."""
         if self.effective is None:
             return self.verdict
-        places = {place for kind in FLAGS if kind != "missed" for place in self.flags[kind]}
-        tasks = plural(len(self.tasks), "task")
-        need = "needs" if len(places) == 1 else "need"
-        return f"{number(len(places))} of {tasks} {need} a look." if places else f"None of {tasks} needs a look."
+        count, tasks = len(self.flagged), plural(len(self.tasks), "task")
+        need = "needs" if count == 1 else "need"
+        return f"{number(count)} of {tasks} {need} a look." if count else f"None of {tasks} needs a look."
 
     @property
     def to_do(self) -> list[tuple[str, str, int, str]]:
@@ -206,8 +204,10 @@ def _are(n: int) -> str:
     return "is 1" if n == 1 else f"are {n}" if n else "are none"
 
 
-def analyzed(version: DatasetVersion, runs: Sequence[Run], metric: str, metrics: Sequence[str]) -> TaskAnalysis:
-    """The analysis by ``metric``, one of ``metrics``, from runs that have scores for most tasks."""
+def analyzed(
+    version: DatasetVersion, runs: Sequence[Run], metric: str, metrics: Sequence[str], setting: str
+) -> TaskAnalysis:
+    """The analysis by ``metric``, one of ``metrics``, from runs of different models that have scores for most tasks."""
     import numpy as np
 
     known = list(version.tasks.order_by("position").values_list("pk", "cluster"))
@@ -237,9 +237,8 @@ def analyzed(version: DatasetVersion, runs: Sequence[Run], metric: str, metrics:
     return TaskAnalysis(
         metric=metric,
         metrics=metrics,
-        setting=next((prompt_variant(run.representation, run.few_shot) for run in runs if run.representation), ""),
+        setting=setting,
         models=models,
-        n_runs=len(runs),
         tasks=tasks,
         values=values.astype(np.float32),
         discrimination=correlation.astype(np.float32),
@@ -252,33 +251,20 @@ def analyzed(version: DatasetVersion, runs: Sequence[Run], metric: str, metrics:
 
 
 def _scores(runs: Sequence[Run], metric: str, tasks: NDArray[np.int64]) -> tuple[NDArray[np.float64], list[Model]]:
-    """The scores of each model, averaged over its runs, and the models, both best first."""
+    """The scores of each model, averaged over repeats, and the models, both best first."""
     import numpy as np
 
-    by_model: dict[str, list[Run]] = defaultdict(list)
-    for run in runs:
-        by_model[run.model_label].append(run)
-    order = np.argsort(tasks)
-    rows = []
-    for own in by_model.values():
-        values = np.full((len(own), len(tasks)), np.nan)
-        for row, run in zip(values, own, strict=True):
-            scored, scores = score_vector(run, metric)
-            row[order[np.searchsorted(tasks, scored, sorter=order)]] = scores
-        known = ~np.isnan(values)
-        with np.errstate(invalid="ignore"):
-            rows.append(np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0))
-    if not rows:
+    if not runs:
         return np.zeros((0, len(tasks))), []
-    scores = np.array(rows)
-    means, strong = np.nanmean(scores, axis=1), statistics.strong_models(scores)
+    order = np.argsort(tasks)
+    values = np.full((len(runs), len(tasks)), np.nan)
+    for row, run in zip(values, runs, strict=True):
+        scored, scores = score_vector(run, metric)
+        row[order[np.searchsorted(tasks, scored, sorter=order)]] = scores
+    means, strong = np.nanmean(values, axis=1), statistics.strong_models(values)
     best_first = np.argsort(-means, kind="stable").tolist()
-    named = list(by_model.items())
-    models = [
-        Model(named[row][0], [run.pk for run in named[row][1]], float(means[row]), bool(strong[row]))
-        for row in best_first
-    ]
-    return scores[best_first], models
+    models = [Model(runs[row].model_label, runs[row].pk, float(means[row]), bool(strong[row])) for row in best_first]
+    return values[best_first], models
 
 
 def _never_solved(runs: Sequence[Run], metric: str, tasks: NDArray[np.int64], values: NDArray[np.float64]) -> list[int]:
@@ -297,9 +283,8 @@ def _never_solved(runs: Sequence[Run], metric: str, tasks: NDArray[np.int64], va
 
 
 def _wrong_answers(models: Sequence[Model], metric: str, tasks: Sequence[int]) -> dict[tuple[int, int], str]:
-    """(Row of a model, task) → the wrong answer that most of its answers are, in all its runs and repeats, as a
-    comparable text."""
-    row_of = {run: row for row, model in enumerate(models) for run in model.runs}
+    """(Row of a model, task) → the wrong answer that most of its repeats give, as a comparable text."""
+    row_of = {model.run: row for row, model in enumerate(models)}
     scored = Score.objects.filter(run__in=row_of, metric__in=parts_of(metric), result__task__in=tasks)
     # What another metric than the deciding one read from an answer is not what it was scored by.
     scored = scored.filter(value=F("result__value")) if is_deciding(metric) else scored

@@ -23,7 +23,7 @@ from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import MISSING, number, plural
 from benchmarks.presentation.texts import visible
-from benchmarks.queries.datasets import versions_of
+from benchmarks.queries.datasets import FEW_MORE, versions_of
 from benchmarks.queries.task_analysis.analysis import task_analysis, task_analysis_if_ready
 from benchmarks.queries.task_analysis.pages import DOUBTFUL, MOST_COLUMNS, AnalyzedTask, analysis_page, doubtful_tasks
 from benchmarks.services.access import EDIT_REFUSAL, may_edit
@@ -65,7 +65,8 @@ def analysis(request: HttpRequest, slug: str) -> HttpResponse:
     if computed is None:
         return render(request, "frontend/datasets/analysis_pending.html", shared)
     filters = params.analysis_filters(request.GET)
-    page = analysis_page(version, computed, filters, params.whole_number(request.GET, "page") or 1)
+    number_of_page = params.whole_number(request.GET, "page") or 1
+    page = analysis_page(version, computed, filters, number_of_page, few=FEW_MORE)
     n_doubtful = doubtful_tasks(version)
     chosen = len(computed.flags.get(filters.flag, ()))
     short = short_names([model.name for model in computed.models[:MOST_COLUMNS]])
@@ -79,6 +80,7 @@ def analysis(request: HttpRequest, slug: str) -> HttpResponse:
         "n_hidden": max(0, len(computed.models) - MOST_COLUMNS),
         "page": page,
         "rows": rows,
+        "has_scores": any(share != 1.0 for row in page.rows for share in row.shares),
         "has_flags": any(row.says_more_than(filters.flag) for row in rows),
         "has_discrimination": any(row.discrimination != MISSING for row in rows),
         "previous": page.number - 1,

@@ -16,7 +16,7 @@ from benchmarks.queries.task_analysis.pages import AnalyzedTask as Row
 class AnalyzedModel:
     model: str
     mean: float
-    """Over its tasks, each averaged over repeats and runs"""
+    """Over its tasks, each averaged over repeats"""
     strong: bool
     """Whether it belongs to the better half of the models"""
 
@@ -79,7 +79,7 @@ class TaskAnalysisResource(Resource):
     metric: str | Literal[""]
     """Empty without a comparable run"""
     runs: int
-    """Comparable runs: the latest of each model and variant, no baselines"""
+    """Comparable runs: the latest of each model in one setting, no baselines"""
     models: Sequence[AnalyzedModel]
     effective_tasks: Effective | None
     detectable_differences: Sequence[Separation]
@@ -99,7 +99,7 @@ class TaskAnalysisResource(Resource):
         models = [model.name for model in row.models]
         return cls(
             metric=row.metric,
-            runs=row.n_runs,
+            runs=len(row.models),
             models=[AnalyzedModel(model.name, model.mean, model.strong) for model in row.models],
             effective_tasks=Effective(effective.tasks, effective.low, effective.high) if effective else None,
             detectable_differences=[

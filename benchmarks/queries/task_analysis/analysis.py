@@ -1,8 +1,8 @@
 """What the runs on a dataset version say of its tasks: flags, discrimination, and how much the version can show.
 
-Runs are comparable if they have all tasks, shown in the same way, and scores for most of them; baselines do not count.
-Each model counts once: the latest run of each of its variants, averaged. An analysis is kept in the cache until there
-are other runs or new numbers, so a page reads only the rows that it shows.
+Runs are comparable if they have all tasks, asked in the same way, and scores for most of them; baselines do not count.
+Each model counts by its latest run. An analysis is kept in the cache until there are other runs or new numbers, so a
+page reads only the rows that it shows.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.cache import cache
@@ -23,18 +23,21 @@ from benchmarks.analysis.rankings import metrics_of, unranked_reason
 from benchmarks.analysis.task_analysis import TaskAnalysis, analyzed
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import DatasetVersion
-from benchmarks.queries.leaderboard import DECISIVE, MOST_READ, completed_runs, is_whole, like_of
-from benchmarks.run_parameters import Decides, deciding
+from benchmarks.queries.leaderboard import (
+    DECISIVE,
+    MOST_READ,
+    Setting,
+    completed_runs,
+    is_whole,
+    like_of,
+    setting_of,
+)
 
 MOST_RUNS = 60
 """The latest runs that are analyzed."""
 QUICK = 5_000
 """An analysis of this many scores takes some hundredths of a second, for which a page can wait."""
-_VARIANTS = ("system_prompt", "prompt_template", "include_doubtful")
-"""Prompts are variants of a model here, and doubtful references have no score in any run."""
-_LIKE = tuple(row for row in deciding(Decides.QUESTION) if row.name not in (*_VARIANTS, "tasks"))
-"""What comparable runs have in common. They all have every task class."""
-_FORMAT = 5
+_FORMAT = 6
 """Goes up when ``TaskAnalysis`` or its numbers change, so that no old one is read."""
 
 _background = ThreadPoolExecutor(1, "task-analysis")
@@ -44,11 +47,12 @@ _starting = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """An analysis of ``version`` by ``metric``, one of ``metrics``, from the runs with these ids; ``key`` is its
-    place in the cache."""
+    """An analysis of ``version`` by ``metric``, one of ``metrics``, from the runs with these ids; ``others`` has a run
+    of each other setting, ``key`` is its place in the cache."""
 
     version: DatasetVersion
     runs: Sequence[int]
+    others: Sequence[int]
     metric: str
     metrics: Sequence[str]
     key: str
@@ -88,43 +92,47 @@ def _in_background(request: _Request) -> TaskAnalysis:
 
 
 def _computed(request: _Request) -> TaskAnalysis:
-    candidates = completed_runs().filter(pk__in=request.runs)
-    covered = [run for run in candidates if not unranked_reason(run, request.metric)]
-    analysis = analyzed(request.version, covered, request.metric, request.metrics)
+    read = list(completed_runs().filter(pk__in=[*request.runs, *request.others]))
+    covered = [run for run in read if run.pk in request.runs and not unranked_reason(run, request.metric)]
+    settings = [setting_of(run) for run in read]
+    setting = setting_of(covered[0]).words(settings, quotes=False) if covered else ""
+    analysis = analyzed(request.version, covered, request.metric, request.metrics, setting)
     cache.set(request.key, analysis, CACHE_SECONDS)
     return analysis
 
 
 def _request(version: DatasetVersion, metric: str) -> _Request:
-    runs = _comparable_runs(version)
-    metrics = [name for name in metrics_of(runs) if is_score(name)]
+    chosen, others = _comparable_runs(version)
+    metrics = [name for name in metrics_of(_latest(chosen)) if is_score(name)]
     if metric not in metrics:
         metric = next(iter(metrics), "")
-    runs = [run for run in runs if metric in (run.headline, *run.metrics)]
+    runs = _latest(run for run in chosen if metric in (run.headline, *run.metrics))
     # The time of the summary is part of the key: a run whose errors are retried gets a new one.
     stamps = ":".join(f"{run.pk}-{run.summarized_at.timestamp() if run.summarized_at else 0}" for run in runs)
-    digest = hashlib.sha256(f"{version.task_count}:{metric}:{metrics}:{stamps}".encode()).hexdigest()
-    return _Request(
-        version, [run.pk for run in runs], metric, metrics, f"task-analysis:{_FORMAT}:{version.pk}:{digest}"
-    )
+    digest = hashlib.sha256(f"{version.task_count}:{metric}:{metrics}:{others}:{stamps}".encode()).hexdigest()
+    key = f"task-analysis:{_FORMAT}:{version.pk}:{digest}"
+    return _Request(version, [run.pk for run in runs], others, metric, metrics, key)
 
 
-def _comparable_runs(version: DatasetVersion) -> list[Any]:
-    """The latest run of each model and variant, among runs of the setting that most models have; newest first."""
-    groups: dict[Hashable, list[Any]] = defaultdict(list)
-    stored = {row.field or "parameters" for row in _LIKE} - {*DECISIVE}
-    columns = (*DECISIVE, *sorted(stored), "metrics", "variant", "summarized_at")
+def _comparable_runs(version: DatasetVersion) -> tuple[list[Any], list[int]]:
+    """The runs of the setting that most models have, newest first, and the newest run of each other setting."""
+    groups: dict[Setting, list[Any]] = defaultdict(list)
+    columns = (*DECISIVE, "metrics", "summarized_at")
     candidates = completed_runs().filter(dataset_version=version, limit=None).select_related(None)
     candidates = candidates.values_list(*columns, named=True)
     for run in candidates.exclude(model__startswith="baseline/", import_format="")[:MOST_READ]:
         if is_whole(run, version):
-            extent = replace(like_of(run), question="")
-            groups[(extent, *(str(row.value_of(run)) for row in _LIKE))].append(run)
+            groups[like_of(run)].append(run)
     chosen = max(groups.values(), key=lambda runs: len({_label(run) for run in runs}), default=[])
-    latest: dict[tuple[Any, ...], Any] = {}
-    for run in chosen[:MOST_RUNS]:
-        latest.setdefault((*_label(run), run.variant, run.question_key, run.answer_key), run)
-    return list(latest.values())
+    return chosen, [runs[0].pk for runs in groups.values() if runs is not chosen]
+
+
+def _latest(runs: Iterable[Any]) -> list[Any]:
+    """The latest run of each model, of runs that come newest first."""
+    latest: dict[tuple[str, bool], Any] = {}
+    for run in runs:
+        latest.setdefault(_label(run), run)
+    return list(latest.values())[:MOST_RUNS]
 
 
 def _label(run: Any) -> tuple[str, bool]:

@@ -20,11 +20,13 @@ _PREVIEW = 80
 
 @dataclass(frozen=True, slots=True)
 class AnalysisFilters:
-    """``flag`` is a key of ``FLAGS`` or ``DOUBTFUL``, or empty: all tasks, flagged ones first."""
+    """``flag`` is a key of ``FLAGS`` or ``DOUBTFUL``, or empty: all tasks, flagged ones first. With ``folds_easy``, a
+    page without other filters leaves out those whose only flag is that they are too easy."""
 
     flag: str = ""
     group: str = ""
     text: str = ""
+    folds_easy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,26 +42,37 @@ class AnalyzedTask:
 
 @dataclass(frozen=True, slots=True)
 class AnalysisPage:
+    """``n_easy`` tasks are left out because they are only too easy."""
+
     rows: Sequence[AnalyzedTask]
     number: int
     pages: int
     count: int
+    n_easy: int = 0
 
 
 def analysis_page(
-    version: DatasetVersion, analysis: TaskAnalysis, filters: AnalysisFilters, page: int = 1, *, size: int = PAGE_SIZE
+    version: DatasetVersion, analysis: TaskAnalysis, filters: AnalysisFilters, page: int = 1, *, size: int = PAGE_SIZE, few: int = 0
 ) -> AnalysisPage:
-    """One page of the tasks, in three queries at most."""
+    """One page of the tasks, in three queries at most. The last one has up to ``few`` more than ``size``."""
     places = _matching(version, analysis, filters)
-    pages = max(1, -(-len(places) // size))
+    easy = _only_easy(analysis) if filters == AnalysisFilters(folds_easy=True) else set()
+    places = [place for place in places if place not in easy]
+    pages = max(1, -(-(len(places) - few) // size))
     page = min(max(page, 1), pages)
-    shown = places[(page - 1) * size : page * size]
-    return AnalysisPage(_rows(analysis, shown), page, pages, len(places))
+    shown = places[(page - 1) * size : page * size + (few if page == pages else 0)]
+    return AnalysisPage(_rows(analysis, shown), page, pages, len(places), len(easy))
 
 
 def doubtful_tasks(version: DatasetVersion) -> int:
     """How many tasks of a version a person marked as doubtful."""
     return version.tasks.filter(is_doubtful=True).count()
+
+
+def _only_easy(analysis: TaskAnalysis) -> set[int]:
+    """Places of the tasks that have no other flag than that they are too easy."""
+    others = (places for kind, places in analysis.flags.items() if kind != "saturated")
+    return set(analysis.flags["saturated"]).difference(*others)
 
 
 def _matching(version: DatasetVersion, analysis: TaskAnalysis, filters: AnalysisFilters) -> list[int]:
@@ -117,5 +130,5 @@ def _detail(analysis: TaskAnalysis, place: int, kind: str) -> str:
     return {
         "negative": "better models get it wrong more often",
         "never": "wrong in every run",
-        "saturated": "right for the best models in every run",
+        "saturated": "right for the best models",
     }[kind]

@@ -75,22 +75,24 @@ def test_flags_come_first_and_say_what_they_rest_on(analyzed: DatasetVersion) ->
         "task-6": [],
     }
     assert list(flagged(analyzed, "saturated")) == ["task-2", "task-3", "task-4"]
-    assert analysis.verdict == "3 of 6 tasks are too easy: the best 3 of 5 models solve them in every run."
+    assert analysis.verdict == "3 of 6 tasks are too easy: the best 3 of 5 models solve them."
     assert analysis.flagged_sentence == "Flagged: 1 with a suspect expected answer."
     assert analysis.effective_sentence.startswith("Effective tasks: about ")
     assert len(analysis.separations) == 2
 
 
-def test_only_comparable_runs_count_the_latest_of_each_variant(analyzed: DatasetVersion) -> None:
+def test_only_comparable_runs_count_the_latest_of_each_model(analyzed: DatasetVersion) -> None:
     dataset = analyzed.dataset
-    assert task_analysis(analyzed).n_runs == 5
+    assert task_analysis(analyzed).setting == ""
     scored(dataset, "baseline/random", "111111")
     scored(dataset, "a/partial", "11", limit=2)
     scored(dataset, "a/last", "110000")
     scored(dataset, "a/last", "100000", parameters={"system_prompt": "Think."})
     analysis = task_analysis(analyzed)
-    assert analysis.n_runs == 6
-    assert analysis.values[-1].tolist() == [1.0, 0.5, 0.0, 0.0, 0.0, 0.0]
+    assert len(analysis.models) == 5
+    last = [model.name for model in analysis.models].index("a/last")
+    assert analysis.values[last].tolist() == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    assert analysis.setting == "no system prompt", "the one of most models"
 
 
 def test_other_answers_and_too_few_models_make_no_reference_suspect() -> None:
@@ -124,22 +126,34 @@ def test_an_audited_answer_that_strong_models_miss_is_not_called_suspect(client:
     assert task_analysis(version).flags["suspect"] == [0], "an answer that the audit leaves open"
 
 
-def test_a_model_that_is_right_in_most_of_its_runs_makes_no_task_suspect_or_never_solved() -> None:
+def test_what_repeats_answer_decides_as_most_of_them_do() -> None:
     dataset = make_dataset(6)
     for model, row in ROWS.items():
-        for variant, signs in (("plain", row), ("stepwise", "1" + row[1:]), ("short", "1" + row[1:])):
-            scored(dataset, model, signs, variant=variant, parameters={"system_prompt": variant})
-    analysis = task_analysis(version_of(dataset))
-    assert (analysis.n_runs, analysis.values[0, 0]) == (15, pytest.approx(2 / 3))
+        run = scored(dataset, model, row)
+        first = run.results.get(position=1)
+        score = first.scores.get()
+        for repeat in (2, 3):
+            first.pk, first.repeat, first._state.adding = None, repeat, True
+            first.save()
+            score.pk, score.result, score._state.adding = None, first, True
+            score.save()
+        Run.objects.filter(pk=run.pk).update(repeats=3)
+    version = version_of(dataset)
+    assert flagged(version, "suspect") == {"task-1": ["suspect"]}
+    Score.objects.filter(result__position=1, result__repeat__gt=1).update(value=1.0)
+    cache.clear()
+    analysis = task_analysis(version)
+    assert analysis.values[0, 0] == pytest.approx(2 / 3)
     assert analysis.flags["suspect"] == analysis.flags["never"] == []
 
 
-def test_the_wrong_answer_of_most_runs_of_a_model_is_its_answer() -> None:
-    dataset = make_dataset(6)
-    for model, row in ROWS.items():
-        for variant, signs in (("plain", row), ("stepwise", row), ("short", "1" + row[1:])):
-            scored(dataset, model, signs, variant=variant, parameters={"system_prompt": variant})
-    assert flagged(version_of(dataset), "suspect") == {"task-1": ["suspect"]}
+def test_tasks_that_are_only_too_easy_are_folded_to_a_link(analyzed: DatasetVersion, client: Client) -> None:
+    address = f"/datasets/{analyzed.dataset.slug}/analysis/"
+    page = client.get(address).content.decode()
+    assert "4 of 6 tasks need a look." in page
+    assert [f'value="task-{n}"' in page for n in range(1, 7)] == [True, False, False, False, True, True]
+    assert "Show 3 tasks that the best 3 of 5 models have right" in page
+    assert 'value="task-2"' in client.get(f"{address}?text=task-2").content.decode(), "a search finds them"
 
 
 def test_without_runs_only_duplicates_are_flagged() -> None:
