@@ -152,7 +152,8 @@ def _dates(times: Sequence[datetime]) -> Axis:
     last, days = len(times) - 1, (max(times) - min(times)).days
     form = "%H:%M" if times[0].date() == times[-1].date() else "%b %-d" if days < 300 else "%b %Y"
     shown = sorted({round(last * step / 5) for step in range(6)}) if last > 5 else range(last + 1)
-    return Axis(0.0, last, [(place, f"{times[place]:{form}}") for place in shown])
+    room = 0.07 * last  # for half of the first and of the last date
+    return Axis(-room, last + room, [(place, f"{times[place]:{form}}") for place in shown])
 
 
 def ranking(contenders: Sequence[Contender], measure: Measure) -> Chart | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from django.db.models import Q
 from django.db.models.functions import Left
@@ -20,7 +21,7 @@ _PREVIEW = 80
 
 @dataclass(frozen=True, slots=True)
 class AnalysisFilters:
-    """``flag`` is a key of ``FLAGS`` or ``DOUBTFUL``, or empty: all tasks, flagged ones first. With ``folds_easy``, a
+    """``flag`` is a key of ``FLAGS`` or ``DOUBTFUL``, or empty: all tasks, flagged ones first, then the hardest. With ``folds_easy``, a
     page without other filters leaves out those whose only flag is that they are too easy."""
 
     flag: str = ""
@@ -79,8 +80,7 @@ def _matching(version: DatasetVersion, analysis: TaskAnalysis, filters: Analysis
     chosen = analysis.flags.get(filters.flag)
     if chosen is None:
         flagged = analysis.flagged
-        is_flagged = set(flagged)
-        chosen = [*flagged, *(place for place in range(len(analysis.tasks)) if place not in is_flagged)]
+        chosen = [*flagged, *sorted(set(range(len(analysis.tasks))).difference(flagged), key=_mean_of(analysis))]
     conditions = Q(is_doubtful=True) if filters.flag == DOUBTFUL else Q()
     if filters.group:
         conditions &= Q(group=filters.group) if version.facets.get("group") else Q(difficulty=filters.group)
@@ -91,6 +91,15 @@ def _matching(version: DatasetVersion, analysis: TaskAnalysis, filters: Analysis
     matching = set(version.tasks.filter(conditions).values_list("pk", flat=True))
     ids = analysis.tasks.tolist()
     return [place for place in chosen if ids[place] in matching]
+
+
+def _mean_of(analysis: TaskAnalysis) -> Callable[[int], float]:
+    """Place of a task → its mean over models; 0 without a score."""
+    import numpy as np
+
+    known = ~np.isnan(analysis.values)
+    means = np.nan_to_num(analysis.values).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return cast(Callable[[int], float], means.tolist().__getitem__)
 
 
 def _rows(analysis: TaskAnalysis, places: Sequence[int]) -> list[AnalyzedTask]:
