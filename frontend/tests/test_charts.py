@@ -209,7 +209,7 @@ def test_a_score_over_time_names_versions_and_dates() -> None:
 def test_runs_are_evenly_spaced_whenever_they_ran() -> None:
     points = [HISTORY[0] | {"at": at} for at in ("2026-09-01T03:00:00", "2026-11-01T03:00:00", "2026-11-01T03:00:09")]
     panel = panel_of(charts.score_over_time("history-1", "x", points, SCORE))
-    assert re.findall(r'<circle class="best" cx="([\d.]+)%"', panel) == ["0.00", "50.00", "100.00"]
+    assert re.findall(r'<circle class="best" cx="([\d.]+)%"', panel) == ["6.14", "50.00", "93.86"]
     assert text_of(panel)[3:6] == ["Sep 1", "Nov 1", "Nov 1"]
 
 
@@ -233,7 +233,7 @@ def test_the_names_of_versions_do_not_cover_each_other() -> None:
     points = [HISTORY[0] | {"version": f"v{place}", "is_new": place > 0} for place in range(100)]
     panel = panel_of(charts.score_over_time("history-1", "x", points, SCORE))
     assert panel.count('class="joined"') == 99
-    assert [text for text in text_of(panel) if text.startswith("v")] == [f"v{n}" for n in range(1, 100, 6)]
+    assert [text for text in text_of(panel) if text.startswith("v")] == [f"v{n}" for n in range(1, 100, 7)]
 
 
 def test_the_ticks_of_a_logarithmic_axis_have_units_and_room() -> None:
