@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,13 +22,13 @@ from benchmarks.queries.model_status import troubled_models
 from benchmarks.queries.models import ModelStanding, ModelTotals, model_standings, model_totals, served_models
 from benchmarks.queries.runs import RunFilters, run_list
 from benchmarks.queries.tables.models import SERVED
-from benchmarks.queries.tables.runs import RUNS, per_thousand
+from benchmarks.queries.tables.runs import RUNS_OF_MODEL, per_thousand
 from benchmarks.services.access import may_launch
 from frontend.history import history_charts
 from frontend.view_models import MetricRow, metric_row
 from frontend.views.shared import chart_response, placed
 
-RUNS_SHOWN = 20
+RUNS_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     if totals is None:
         raise Http404(f"No run has asked the model {name}.")
     histories = history_reads.histories(history_reads.latest_runs(model=name))
-    standings = model_standings(name)
+    standings = sorted(model_standings(name), key=_ahead, reverse=True)
     judged = [judged_scores([(each.run, each.run.headline)]) for each in standings]
     known = judge_words({pair for pairs in judged for pair in pairs})
     decimals = money_decimals(known_cost(*per_thousand(each.run))[0] for each in standings)
@@ -70,7 +71,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         "spends": "" if is_baseline else _spends(rows, totals),
         "trouble": troubled_models().get(name),
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
-        "runs": RUNS.where(asked=False).of(run_list(RunFilters(model=name))[:RUNS_SHOWN], title="Runs of the model"),
+        "runs": RUNS_OF_MODEL.of(run_list(RunFilters(model=name))[:RUNS_SHOWN]),
         "served": SERVED.of(served) if served else None,
         "runs_shown": RUNS_SHOWN,
         "may_launch": may_launch(request.user),
@@ -86,9 +87,8 @@ def chart(request: HttpRequest, model: str, name: str, form: str) -> HttpRespons
 
 
 def _row(standing: ModelStanding, judged: str, decimals: int) -> StandingRow:
-    run, mean, n = standing.run, standing.place.numbers.mean, standing.table.n_ranked
-    rank = standing.table.rank(standing.place)
-    difference = None if mean is None or standing.others is None else mean - standing.others
+    run, n = standing.run, standing.table.n_ranked
+    rank, difference = standing.table.rank(standing.place), _difference(standing)
     latency = run.numbers.latency_ms
     usd, unknown = known_cost(*per_thousand(run))
     return StandingRow(
@@ -103,6 +103,17 @@ def _row(standing: ModelStanding, judged: str, decimals: int) -> StandingRow:
         latency=latency.p50 if latency else None,
         usd=None if unknown else usd,
     )
+
+
+def _difference(standing: ModelStanding) -> float | None:
+    mean = standing.place.numbers.mean
+    return None if mean is None or standing.others is None else mean - standing.others
+
+
+def _ahead(standing: ModelStanding) -> float:
+    """The order of standings, strengths first; those that cannot be compared come last."""
+    difference = _difference(standing)
+    return -math.inf if difference is None else difference
 
 
 def _leads(standings: Sequence[ModelStanding]) -> str:

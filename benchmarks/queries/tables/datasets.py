@@ -140,7 +140,8 @@ def version_rows(
 
 def _number(row: VersionRow) -> Cell:
     number = row.version.number
-    return Link(f"Version {number}", "dataset", (row.slug,), {"version": number})
+    link = Link(f"Version {number}", "dataset", (row.slug,), {"version": number})
+    return [link, tag("Current")] if row.version.pk == row.current else link
 
 
 def _origin(row: VersionRow) -> Cell:
@@ -167,7 +168,7 @@ def _download(row: VersionRow) -> Cell:
 
 def _restore(row: VersionRow) -> Cell:
     if row.version.pk == row.current:
-        return Words("Current", "soft")
+        return ""
     number = row.version.number
     label, sent = f"Restore version {number}", {"base": str(row.current or ""), "version": str(number)}
     return Button(label, label, "dataset-action", (row.slug, "restore"), sent)
@@ -187,6 +188,7 @@ VERSIONS = Table[VersionRow](
         Column("Action", _restore, look="nowrap", only="page", given="may_restore"),
     ],
     region=True,
+    look="pairs",
 )
 
 

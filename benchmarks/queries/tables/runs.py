@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from benchmarks.models import COMPLETED, Dataset, PushedRun, Run
 from benchmarks.presentation import sentences
@@ -153,6 +153,23 @@ RUNS = Table[Run](
         Column("Queued", lambda run: Moment(run.created_at), look="nowrap"),
     ],
 )
+
+
+def _of_model(run: Run) -> Cell:
+    variant = [soft(run.variant)] if run.variant else []
+    return [dataset_link(run.dataset), *map(tag, left_out(run)), *variant, Group([_asked(run)], "soft small nowrap")]
+
+
+RUNS_OF_MODEL = replace(
+    RUNS,
+    title="Runs of the model",
+    columns=[
+        replace(column, cell=_of_model, kind="name") if column.head == "Benchmark" else column
+        for column in RUNS.columns
+        if column.head not in ("Model", "Asked")
+    ],
+)
+"""Without what is the same in all rows."""
 
 
 @dataclass(frozen=True, slots=True)
