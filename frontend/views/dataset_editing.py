@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from benchmarks.analysis.gaps import gap_shown
+from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.forms.dataset_files import CopyForm, DatasetFileForm, NewVersionForm, UploadForm, YamlForm
 from benchmarks.forms.datasets import (
     DatasetForm,
@@ -32,7 +33,7 @@ from benchmarks.queries.reviews import WHICH, answers_where, review_detail
 from benchmarks.queries.tables.datasets import TASKS_TO_COPY
 from benchmarks.services.access import may
 from benchmarks.services.datasets import editing
-from benchmarks.services.datasets.versions import stored_fields
+from benchmarks.services.datasets.versions import spec_of, stored_fields
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from frontend import params
 from frontend.navigation import dataset_trail, trail
@@ -136,7 +137,7 @@ def edit(request: HttpRequest, slug: str, way: str) -> HttpResponse:
         "form": form,
         "preview": _file_preview(form) if form else None,
         "way": way,
-        "example": _EXAMPLES.get(way, ""),
+        "example": excerpt(dump_dataset(spec_of(version, 1))).text if way == "file" else "",
         "title": title,
         "button": button,
         "crumbs": dataset_trail(dataset, (title, None)),
@@ -177,7 +178,7 @@ def task(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
         if stored and rescorable(version, saved):
             return HttpResponseRedirect(reverse("frontend:changes", args=(slug, version.number, saved.number)))
         return HttpResponseRedirect(reverse("frontend:task", args=(slug, saved.tasks.get(task_id=task_id).pk)))
-    title = stored.task_id if stored else "Add task"
+    title = stored.name or stored.task_id if stored else "Add task"
     context = {
         "dataset": dataset,
         "task": stored,
