@@ -21,8 +21,8 @@ _PREVIEW = 80
 
 @dataclass(frozen=True, slots=True)
 class AnalysisFilters:
-    """``flag`` is a key of ``FLAGS`` or ``DOUBTFUL``, or empty: all tasks, flagged ones first, then the hardest. With ``folds_easy``, a
-    page without other filters leaves out those whose only flag is that they are too easy."""
+    """``flag`` is a key of ``FLAGS`` or ``DOUBTFUL``, or empty: all tasks, flagged ones first, then the hardest.
+    With ``folds_easy``, a page without other filters leaves out those whose only flag is that they are too easy."""
 
     flag: str = ""
     group: str = ""
@@ -53,7 +53,13 @@ class AnalysisPage:
 
 
 def analysis_page(
-    version: DatasetVersion, analysis: TaskAnalysis, filters: AnalysisFilters, page: int = 1, *, size: int = PAGE_SIZE, few: int = 0
+    version: DatasetVersion,
+    analysis: TaskAnalysis,
+    filters: AnalysisFilters,
+    page: int = 1,
+    *,
+    size: int = PAGE_SIZE,
+    few: int = 0,
 ) -> AnalysisPage:
     """One page of the tasks, in three queries at most. The last one has up to ``few`` more than ``size``."""
     places = _matching(version, analysis, filters)
