@@ -19,7 +19,8 @@ def ways_of_asking(request: Mapping[str, Any]) -> list[tuple[str, list[tuple[str
         (variant["name"], given_shown({**variant, **variant.get("parameters", {})}))
         for variant in request.get("variants", ())
     ]
-    common = given_shown({name: request.get(name) for name in COMMON})
+    # What scores them stands with the benchmarks.
+    common = given_shown({name: request.get(name) for name in COMMON if name != "metrics"})
     return [*variants, *([("All runs", common)] if common else [])]
 
 

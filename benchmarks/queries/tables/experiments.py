@@ -51,7 +51,6 @@ BENCHMARKS_OF = Table[Benchmark](
         Column("Scored by", lambda row: ", ".join(map(metric_title, row.run.metrics)), look="anywhere"),
         Column("Runs", lambda row: number(row.n_runs), "number"),
     ],
-    captioned=True,
 )
 
 
