@@ -323,6 +323,8 @@ def _status(run: Run) -> dict[str, Any]:
         "row": run_row(run),
         "metrics": metrics,
         "other_metrics": [beside(row, metrics[0]) for row in metrics[1:]],
+        # Beside comparable runs there is room for two.
+        "few_others": not comparable or len(metrics) <= 3,
         "columns": [row for row in metrics if row.name in run.metrics],
         "headline": metrics[0],
         "covers": covers_of([run]).sentence if numbers.low is not None else "",
