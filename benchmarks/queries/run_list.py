@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import BooleanField, Count, Exists, F, OuterRef, Q, QuerySet, Value
 
-from benchmarks.models import OF_MODELS, Experiment, Run, RunKind, ScoreDrop
+from benchmarks.models import OF_MODELS, Experiment, Run, RunKind, ScheduledRun, ScoreDrop
 from benchmarks.queries.experiments import Progress, experiments, findings, progress
 from benchmarks.queries.runs import HasTag, RunFilters, listed_kinds, matching, run_list, runs
 
@@ -23,9 +23,10 @@ TABS: Mapping[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A run with the drop of its score, if its schedule found one."""
+    """A run with the name of the schedule that started it, and the drop of its score if that found one."""
 
     run: Run
+    schedule: str
     drop: ScoreDrop | None
 
 
@@ -93,7 +94,8 @@ def _runs(rows: Iterable[Run]) -> dict[int, ListedRun]:
     by_pk = {run.pk: run for run in rows}
     drops = ScoreDrop.objects.filter(scheduled_run__run__in=by_pk, metric=F("scheduled_run__run__headline"))
     of_run = {drop.scheduled_run.run_id: drop for drop in drops.select_related("scheduled_run").order_by("pk")}
-    return {pk: ListedRun(run, of_run.get(pk)) for pk, run in by_pk.items()}
+    schedules = dict(ScheduledRun.objects.filter(run__in=by_pk).values_list("run_id", "schedule__name"))
+    return {pk: ListedRun(run, schedules.get(pk, ""), of_run.get(pk)) for pk, run in by_pk.items()}
 
 
 def _folded(ids: Sequence[int]) -> dict[int, ListedExperiment]:

@@ -57,7 +57,7 @@ def _name(row: Listed) -> Cell:
     about = f"Run {run.pk} · {run.dataset.title} · version {run.version_label}"
     return [
         Link(title, "run", (run.pk,), look=_LEAD),
-        _beneath(" · ".join([about, *how(run)])),
+        _beneath(" · ".join([about, *how(run), *([f"by schedule {row.schedule}"] if row.schedule else [])])),
         *map(tag, marked),
     ]
 
