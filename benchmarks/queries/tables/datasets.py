@@ -188,7 +188,7 @@ VERSIONS = Table[VersionRow](
         Column("Action", _restore, look="nowrap", only="page", given="may_restore"),
     ],
     region=True,
-    look="pairs",
+    look="by-line",
 )
 
 

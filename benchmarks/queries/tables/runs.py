@@ -156,8 +156,8 @@ RUNS = Table[Run](
 
 
 def _of_model(run: Run) -> Cell:
-    variant = [soft(run.variant)] if run.variant else []
-    return [dataset_link(run.dataset), *map(tag, left_out(run)), *variant, Group([_asked(run)], "soft small nowrap")]
+    asked = ", ".join(filter(None, [_asked(run), run.variant]))
+    return [dataset_link(run.dataset), *map(tag, left_out(run)), Group([asked], "soft small anywhere")]
 
 
 RUNS_OF_MODEL = replace(
