@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from benchmarks.models import ApiToken, ShareLink
 from benchmarks.presentation.labels import ROLE
@@ -13,6 +14,12 @@ def api_tokens(account: User | None = None) -> QuerySet[ApiToken]:
     """The tokens of an account, or of all accounts, newest first."""
     tokens = ApiToken.objects.select_related("account").order_by("-pk")
     return tokens if account is None else tokens.filter(account=account)
+
+
+def active_tokens(account: User | None = None) -> QuerySet[ApiToken]:
+    """Those of them that are neither revoked nor expired."""
+    lasting = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
+    return api_tokens(account).filter(lasting, revoked_at=None)
 
 
 def members() -> QuerySet[User]:

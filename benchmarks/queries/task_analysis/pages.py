@@ -22,7 +22,8 @@ _PREVIEW = 80
 @dataclass(frozen=True, slots=True)
 class AnalysisFilters:
     """``flag`` is a key of ``FLAGS`` or ``DOUBTFUL``, or empty: all tasks, flagged ones first, then the hardest.
-    With ``folds_easy``, a page without other filters leaves out those whose only flag is that they are too easy."""
+    With ``folds_easy``, a page without other filters leaves out those whose only flag is that they are too easy, if
+    others have another one."""
 
     flag: str = ""
     group: str = ""
@@ -77,9 +78,9 @@ def doubtful_tasks(version: DatasetVersion) -> int:
 
 
 def _only_easy(analysis: TaskAnalysis) -> set[int]:
-    """Places of the tasks that have no other flag than that they are too easy."""
-    others = (places for kind, places in analysis.flags.items() if kind != "saturated")
-    return set(analysis.flags["saturated"]).difference(*others)
+    """Places of the tasks that have no other flag than that they are too easy; empty if no task has another flag."""
+    others = {place for kind, places in analysis.flags.items() if kind != "saturated" for place in places}
+    return set(analysis.flags["saturated"]) - others if others else set()
 
 
 def _matching(version: DatasetVersion, analysis: TaskAnalysis, filters: AnalysisFilters) -> list[int]:

@@ -81,6 +81,22 @@ def test_flags_come_first_and_say_what_they_rest_on(analyzed: DatasetVersion) ->
     assert len(analysis.separations) == 2
 
 
+def test_easy_tasks_fold_only_beside_tasks_with_another_flag(analyzed: DatasetVersion) -> None:
+    folded = AnalysisFilters(folds_easy=True)
+    page = analysis_page(analyzed, task_analysis(analyzed), folded)
+    assert [row.task.task_id for row in page.rows] == ["task-1", "task-5", "task-6"]
+    assert page.n_easy == 3
+    dataset = make_dataset(4, slug="easy")
+    for model, row in {"a/best": "1111", "a/good": "1110", "a/fair": "1100", "a/last": "0000"}.items():
+        scored(dataset, model, row)
+    version = version_of(dataset)
+    analysis = task_analysis(version)
+    assert {kind: list(places) for kind, places in analysis.flags.items() if len(places)} == {"saturated": [0, 1]}
+    page = analysis_page(version, analysis, folded)
+    assert [row.task.task_id for row in page.rows][:2] == ["task-1", "task-2"]
+    assert not page.n_easy
+
+
 def test_only_comparable_runs_count_the_latest_of_each_model(analyzed: DatasetVersion) -> None:
     dataset = analyzed.dataset
     assert task_analysis(analyzed).setting == ""

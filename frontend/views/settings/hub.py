@@ -21,7 +21,7 @@ from benchmarks.plugins import installed_plugins
 from benchmarks.presentation.labels import ROLE
 from benchmarks.presentation.numbers import ago, ahead, number, plural
 from benchmarks.presentation.ranks import listed
-from benchmarks.queries.access import api_tokens, members, role_of, share_links
+from benchmarks.queries.access import active_tokens, members, role_of, share_links
 from benchmarks.queries.operations import workers
 from benchmarks.queries.run_list import IMPORTED
 from benchmarks.queries.webhooks import COUNTED_FOR, failing_webhooks, webhook_rows
@@ -60,8 +60,7 @@ def _tokens(request: HttpRequest) -> Now:
     account, views_all, now = account_of(request.user), may(request.user, "benchmarks.view_apitoken"), timezone.now()
     if account is None and not views_all:
         return Now("")
-    stored = api_tokens(None if views_all else account).filter(revoked_at=None, account__is_active=True)
-    tokens = [token for token in stored if token.expires_at is None or token.expires_at > now]
+    tokens = list(active_tokens(None if views_all else account).filter(account__is_active=True))
     if not tokens:
         return Now("No active tokens.")
     expiring = sorted((token.expires_at, token.name) for token in tokens if token.expires_at)

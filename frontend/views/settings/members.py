@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from benchmarks.forms.access import MemberForm
 from benchmarks.presentation.labels import ROLE
-from benchmarks.queries.access import members, role_of
+from benchmarks.queries.access import active_tokens, members, role_of, share_links
 from benchmarks.queries.tables.access import MEMBERS
 from benchmarks.services.access import may
 from benchmarks.services.errors import NotPossible
@@ -78,6 +78,8 @@ def member(request: HttpRequest, pk: int) -> HttpResponse:
         "may_change": may(request.user, CHANGE) and not refusal,
         "refusal": refusal,
         "is_own": is_own,
+        "n_tokens": active_tokens(account).count(),
+        "n_links": share_links().filter(created_by=account).count(),
         "crumbs": crumbs(("Members", reverse("frontend:members")), (account.username, None)),
     }
     return render(request, "frontend/settings/member.html", context, status=400 if form.errors else 200)
