@@ -71,11 +71,13 @@ def member(request: HttpRequest, pk: int) -> HttpResponse:
         return HttpResponseRedirect(request.path)
     is_own = account == request.user
     refusal = "" if is_own else why_not_changeable(account, request.user)
+    may_change = may(request.user, CHANGE) and not refusal
     context = {
         "account": account,
         "role": role_of(account),
         "form": form,
-        "may_change": may(request.user, CHANGE) and not refusal,
+        "may_change": may_change,
+        "may_change_role": may_change and not is_own and not account.is_superuser,
         "refusal": refusal,
         "is_own": is_own,
         "n_tokens": active_tokens(account).count(),
