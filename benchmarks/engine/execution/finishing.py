@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from datetime import datetime
 
 from django.db import connection, transaction
 from django.db.models import F, OuterRef, QuerySet
@@ -63,28 +64,31 @@ def close_if_over(run_id: int) -> bool:
         return False
     # The summary comes before the status: whoever sees a completed run sees its final numbers. A worker that dies in
     # between leaves a run that a sweep finds again: running with nothing to do, or stopped without ``summarized_at``.
-    refresh_summaries(run)
+    summarized_at = refresh_summaries(run)
     if run.status == RunStatus.RUNNING:
         write_prompt_hash(run_id)
-        return _end(run, unasked)
+        return _end(run, unasked, summarized_at)
     return run.status != RunStatus.PAUSED
 
 
-def _end(run: Run, unasked: int) -> bool:
-    """Give a run with nothing left its last status. False if it was ended and retried while its numbers were computed.
+def _end(run: Run, unasked: int, summarized_at: datetime | None) -> bool:
+    """Give a run with nothing left its last status, unless its numbers are no longer those of ``summarized_at``.
 
-    Otherwise the retried run would end with results that nobody asks for any more.
+    Meanwhile another worker may have held a lease, so that they were not stored, or the run was ended and retried.
+    False then: whoever worked on it since finishes it.
     """
     run_id = run.pk
     with transaction.atomic():
         now = Run.objects.select_for_update().filter(pk=run_id).first()
         if now is None or now.leases.exists() or now.results.filter(state__in=TO_DO).exists():
             return False
+        if summarized_at is None or now.summarized_at != summarized_at:
+            return False
         if unasked:
             why = f"{plural(unasked, 'result')} not asked or judged yet. Resume the run to finish it."
-            lifecycle.cancel(run_id, why, summarized_at=now.summarized_at)
+            lifecycle.cancel(run_id, why, summarized_at=summarized_at)
         elif reason := why_no_agreement(run):
-            lifecycle.fail(run_id, reason, summarized_at=now.summarized_at)
+            lifecycle.fail(run_id, reason, summarized_at=summarized_at)
         else:
             lifecycle.complete(run_id, with_errors=now.errors > 0)
         note_ended(run)
@@ -123,11 +127,15 @@ def reset_cancelled(run: Run) -> tuple[int, int]:
     return unsent, unjudged
 
 
-def refresh_summaries(run: Run) -> None:
-    """Refresh the numbers of a run that nobody works on, and of the checks for contamination that compare with it."""
-    refresh_summary(run.pk)
+def refresh_summaries(run: Run) -> datetime | None:
+    """Refresh the numbers of a run that nobody works on, and of the checks for contamination that compare with it.
+
+    Returns when those of the run were stored, or ``None`` as ``refresh_summary`` does.
+    """
+    summarized_at = refresh_summary(run.pk)
     for fresh_id in run.fresh_runs.filter(status__in=TERMINAL).values_list("pk", flat=True):
         refresh_summary(fresh_id)
+    return summarized_at
 
 
 def refresh_audited(set_id: int) -> None:
@@ -144,11 +152,14 @@ def refresh_doubtful(dataset_id: int) -> None:
             refresh_summaries(run)
 
 
-def refresh_summary(run_id: int, lease: Lease | None = None) -> None:
-    """Compute the run's numbers from its rows and store them; with a lease only while it is held."""
+def refresh_summary(run_id: int, lease: Lease | None = None) -> datetime | None:
+    """Compute the run's numbers from its rows and store them; with a lease only while it is held.
+
+    Returns when they were stored; ``None`` if they were not, because the run changed while they were computed.
+    """
     run = Run.objects.filter(pk=run_id).first()
     if run is None:
-        return
+        return None
     apply_audit(run)
     # Meanwhile other leases store scores, and the run may be deleted: the numbers are those of one moment. Inside a
     # transaction of the caller, which no snapshot can begin in, they are those that it sees.
@@ -163,4 +174,6 @@ def refresh_summary(run_id: int, lease: Lease | None = None) -> None:
     else:
         as_read = {name: getattr(run, name) for name in ("status", "completed_at", "active_seconds")}
         unchanged = unchanged.filter(leases=None, **as_read)
-    unchanged.update(headline=run.headline, summary=summary, breakdown=breakdown, summarized_at=timezone.now())
+    now = timezone.now()
+    stored = unchanged.update(headline=run.headline, summary=summary, breakdown=breakdown, summarized_at=now)
+    return now if stored else None

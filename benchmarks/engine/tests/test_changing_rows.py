@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from benchmarks.engine import lease as leases
+from benchmarks.engine.execution import finishing
 from benchmarks.engine.execution.finishing import close_if_over, refresh_summary
 from benchmarks.engine.summary import means
-from benchmarks.models import Run, RunStatus, Score
+from benchmarks.models import Lease, Run, RunStatus, Score
 from benchmarks.services.runs.control import delete_run
 from tests.support.factories import make_dataset, make_run
 from tests.support.running import Endpoint, leased, worked
@@ -84,3 +86,19 @@ def test_who_is_slow_keeps_no_numbers_of_a_run_that_ended_again_meanwhile(
     meanwhile(ends_again)
     close_if_over(run.pk)
     assert Run.objects.get().summary["metrics"][run.metrics[0]]["mean"] == 0.0
+
+
+def test_a_run_does_not_end_with_numbers_that_a_late_worker_kept_from_being_stored(
+    run: Run, meanwhile: Callable[[Callable[[], object]], None]
+) -> None:
+    """Its message came twice: a worker with nothing to do has a lease just while another one stores the last numbers."""
+    Run.objects.update(status=RunStatus.RUNNING, summary={}, headline={})
+    late: list[Lease] = []
+    meanwhile(lambda: late.append(leased(run)))
+    with pytest.MonkeyPatch.context() as leaving:
+        leaving.setattr(finishing, "write_prompt_hash", lambda run_id: leases.release(late[0]))
+        assert not close_if_over(run.pk)
+    assert Run.objects.get().status == RunStatus.RUNNING, "its numbers are not stored"
+    assert close_if_over(run.pk), "which the late worker does"
+    ended = Run.objects.get()
+    assert (ended.status, ended.summary["metrics"][run.metrics[0]]["n"]) == (RunStatus.COMPLETED, 6)

@@ -258,10 +258,11 @@ def test_a_worker_that_is_slow_to_finish_a_run_does_not_end_it_once_it_was_retri
     _, run, result = with_one_error(endpoint)
     Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING)
 
-    def another_worker_is_faster(finished: Run) -> None:
+    def another_worker_is_faster(finished: Run) -> datetime:
         monkeypatch.undo()
         assert close_if_over(finished.pk)
         retry_failed(Run.objects.get(pk=finished.pk))
+        return timezone.now()
 
     monkeypatch.setattr(finishing, "refresh_summaries", another_worker_is_faster)
     assert not close_if_over(run.pk)
