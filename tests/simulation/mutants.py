@@ -243,6 +243,12 @@ MUTANTS = (
         "if now is None or now.leases.exists() or now.results.filter(state__in=TO_DO).exists():",
         "if now is None:",
     ),
+    Mutant(
+        "a run ends with numbers that were not stored",
+        END,
+        "if summarized_at is None or now.summarized_at != summarized_at:",
+        "if False:",
+    ),
     Mutant("what was not sent is left", END, "if left and run.status in STOPPED:", "if False:"),
     Mutant(
         "what waited for a retry is not counted",

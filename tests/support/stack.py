@@ -123,7 +123,8 @@ class Stack:
         deadline = time.monotonic() + seconds
         while not done():
             if time.monotonic() > deadline:
-                raise TimeoutError(f"waited {seconds:g} s until {what}")
+                log = (self.state / "processes.log").read_text(errors="replace")
+                raise TimeoutError(f"waited {seconds:g} s until {what}. Its processes said:\n{log[-4000:]}")
             time.sleep(0.05)
 
     def stop(self) -> None:
