@@ -16,7 +16,8 @@ from frontend.tests.browser.tabs import COLOR_RULES, INVISIBLE, NARROW, SPACE_RU
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = pytest.mark.slow
+# With a site of its own: in one process with the other tests of a browser it would be the last to end.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("every page")]
 
 HEAVIEST = 120_000
 """Bytes of a document before compression."""
