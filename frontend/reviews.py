@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from benchmarks.metrics.base import Level
-from benchmarks.models import Flag, Label, Result, ReviewItem
+from benchmarks.metrics.base import VERDICTS, Level
+from benchmarks.models import LOST, UNSCORED, Flag, Label, Outcome, Result, ReviewItem
 from benchmarks.presentation.labels import LABEL_FLAG, metric_title
-from benchmarks.presentation.numbers import MISSING, number, score
+from benchmarks.presentation.numbers import MISSING, n_of, number, plural, score
 from benchmarks.queries.preferences import candidates_of
-from benchmarks.queries.reviews import AnswerLabels, levels_of
+from benchmarks.queries.reviews import AnswerLabels, labelable_metrics, levels_of
 from frontend.steps import ReviewSteps
 from frontend.texts import Excerpt, excerpt
 
 FLAG_KEYS = {Flag.REFERENCE_DOUBTFUL: "d", Flag.TASK_UNCLEAR: "u", Flag.ANSWER_UNREADABLE: "x"}
+HALF = 0.5
+"""Labels below say wrong, those above say right."""
+WITHOUT_VERDICT = {*LOST, *UNSCORED, Outcome.ANSWERED, Outcome.CANCELLED}
+"""Outcomes that nobody can contradict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,20 @@ def _step_words(position: int | None) -> str:
     if position is None:
         return ""
     return f"Step {number(position)} is the first wrong one" if position else "No step is wrong"
+
+
+def said_by_people(labels: AnswerLabels, result: Result) -> str:
+    """How many labels there are: ``2 labels of people``; of those that contradict the outcome:
+    ``People disagree: 2 of 2 say wrong``."""
+    decides = labelable_metrics(result.run)[0]
+    own = [each.label.value for each in labels.shown if each.label.metric == decides]
+    of_outcome = [value for value in own if value is not None and levels_of(decides, result) == VERDICTS]
+    is_right = result.outcome == Outcome.CORRECT
+    against = sum(value < HALF if is_right else value > HALF for value in of_outcome)
+    if not against or result.outcome in WITHOUT_VERDICT:
+        return f"{plural(len(labels.shown), 'label')} of people"
+    says = "says" if against == 1 else "say"
+    return f"People disagree: {n_of(against, len(of_outcome))} {says} {'wrong' if is_right else 'right'}"
 
 
 def shown_labels(labels: AnswerLabels, result: Result) -> list[LabelRow]:
