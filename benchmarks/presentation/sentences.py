@@ -316,7 +316,8 @@ def silent(run: Progressing) -> str:
         return ""
     if (latency := run.numbers.latency_ms) and seconds < SILENT_LATENCIES * latency.p95 / 1000:
         return ""
-    what = "verdict" if getattr(run, "is_judging", False) else "answer"
+    judges = getattr(run, "is_replay", False) or getattr(run, "is_judging", False)
+    what = "verdict" if judges else "answer"
     return f"No {what} for {duration(seconds - seconds % 60 if seconds >= 60 else seconds)}"
 
 

@@ -21,6 +21,7 @@ from django.utils.safestring import SafeString, mark_safe
 from benchmarks.extras import command
 from benchmarks.models import Dataset, Run
 from benchmarks.presentation import labels, numbers, texts
+from benchmarks.presentation.cells import state_of
 from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.presentation.judges import kappa_words
 from benchmarks.presentation.providers import PROVIDER_STATUS, SUPPORT
@@ -143,6 +144,13 @@ def run_badge(status: str, errors: int = 0, silent: str = "") -> SafeString:
     if silent:
         return state_badge("silent", silent)
     return state_badge(status, labels.run_status(status, errors))
+
+
+@register.simple_tag
+def run_state(run: Run) -> SafeString:
+    """The status of a run, as lists of runs say it."""
+    state = state_of(run)
+    return state_badge(state.mark, state.text)
 
 
 @register.simple_tag

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import timedelta
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
 
 from benchmarks.metrics.judge_calibration import PHRASINGS
 from benchmarks.models import COMPLETED, LIVE, AuditEntry, Run, RunStatus
@@ -386,3 +388,13 @@ def test_a_calibration_is_not_listed_among_runs_or_datasets(client: Client) -> N
     html = page(client, f"/runs/{calibration.pk}/")
     assert "known-answers" in html, "its verdicts are on the page of the run"
     assert "Run again" not in html
+
+
+def test_a_calibration_that_stands_still_says_so_in_the_list_and_on_its_page(client: Client) -> None:
+    run = make_calibration(status="running")
+    began = timezone.now() - timedelta(minutes=9)
+    Run.objects.filter(pk=run.pk).update(active_since=began, progressed_at=timezone.now() - timedelta(minutes=3))
+    for path in ("/judges/", f"/judges/{run.pk}/"):
+        html = " ".join(page(client, path).split())
+        assert "No verdict for 3 min" in html, path
+        assert ">Running</span>" not in html, path

@@ -22,7 +22,7 @@ from benchmarks.presentation.cells import (
     Strong,
     Words,
     run_link,
-    run_state,
+    state_of,
 )
 from benchmarks.presentation.judges import ENOUGH, UNCHECKED, calibration_finding, calibration_leaning
 from benchmarks.presentation.labels import metric_title, sentence_case
@@ -90,10 +90,6 @@ def _preference(run: Run) -> Cell:
     return [link, Group([Words(about, "soft small anywhere")], block=True)]
 
 
-def _preference_state(run: Run) -> State:
-    return run_state(run.status, run.errors)
-
-
 def _differing(run: Run) -> Cell:
     """Of all pairs, those whose answers differ: identical ones need no verdict."""
     total, numbers = judgements_to_make(run), numbers_of(run)
@@ -144,7 +140,7 @@ CALIBRATIONS = Table[Run](
         Column("Metric", lambda run: metric_title(run.metrics[0]), only="text"),
         Column("Canvas set", _canvas_set, only="text"),
         Column("Result", _calibration_finding, look="finding", only="page", bare=True),
-        Column("Status", lambda run: run_state(run.status)),
+        Column("Status", state_of),
         Column("κ", _kappa, look="nowrap", info="kappa"),
         Column("Accuracy", _accuracy, look="nowrap"),
         Column("Answers", _answers, "number", look="nowrap"),
@@ -226,7 +222,7 @@ PREFERENCES = Table[Run](
         Column("Chosen by", lambda run: run.judge_model or PEOPLE, only="text"),
         Column("Dataset", lambda run: (run.preference or {})["dataset"], only="text"),
         Column("Result", _result, look="finding"),
-        Column("Status", _preference_state),
+        Column("Status", state_of),
         Column("Pairs that differ", _differing, "number", "nowrap"),
         Column("Cost", _cost, "number"),
         Column("Queued", lambda run: Moment(run.created_at), look="soft nowrap"),
