@@ -106,7 +106,7 @@ def result_rows(
             _ROW.format(
                 box=_BOX.format(result.pk, name) if preview and may_copy else "",
                 link=link,
-                previewed=_PREVIEWED.format(link, "" if place else ", revealed") if preview else "",
+                previewed=_PREVIEWED.format(link, "" if place else ", load") if preview else "",
                 name=name,
                 about=escape(_about(result)),
                 outcome=badge(result.outcome, result.state),

@@ -26,7 +26,15 @@ from benchmarks.queries.judge_words import judges_of_headline
 from benchmarks.queries.live import stamp_of_run
 from benchmarks.queries.newer_references import newer_references
 from benchmarks.queries.ranked_tables import NO_TABLE, table_of
-from benchmarks.queries.results import NOT_CORRECT, SEARCH_WINDOW, ResultPage, examples_of, newest_results, result_page
+from benchmarks.queries.results import (
+    NOT_CORRECT,
+    SEARCH_WINDOW,
+    ResultFilters,
+    ResultPage,
+    examples_of,
+    newest_results,
+    result_page,
+)
 from benchmarks.queries.reviews import count_labeled
 from benchmarks.queries.schedules import open_score_drops, scheduled_run_of
 from benchmarks.queries.webhooks import deliveries_of
@@ -141,8 +149,13 @@ def _results(request: HttpRequest, run: Run) -> dict[str, Any]:
         "group": {name: sentence_case(name) for name in run.task_classes},
         "metric": {name: metric_title(name) for name in run.all_metrics},
     }
+    known = {"": run.total, NOT_CORRECT: sum(group.n for group in run.numbers.failures)}
     return {
         "filters": filters,
+        # A list that is filtered further is not counted: it may have a million rows.
+        "n_listed": known.get(filters.outcome)
+        if filters == ResultFilters(filters.outcome, sort=filters.sort)
+        else None,
         "chips": chips(request.GET, _CHIPS, titles),
         "kept": params.kept(query),
         "is_filtered": bool(params.kept(request.GET)),
