@@ -91,7 +91,7 @@ def test_who_is_slow_keeps_no_numbers_of_a_run_that_ended_again_meanwhile(
 def test_a_run_does_not_end_with_numbers_that_a_late_worker_kept_from_being_stored(
     run: Run, meanwhile: Callable[[Callable[[], object]], None]
 ) -> None:
-    """Its message came twice: a worker with nothing to do has a lease just while another one stores the last numbers."""
+    """Its message came twice: a worker with nothing to do has a lease while another one stores the last numbers."""
     Run.objects.update(status=RunStatus.RUNNING, summary={}, headline={})
     late: list[Lease] = []
     meanwhile(lambda: late.append(leased(run)))
