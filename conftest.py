@@ -42,8 +42,14 @@ def shared_by(item: pytest.Item) -> str:
     return min(filter(None, shared), key=len, default="")
 
 
-def pytest_collection_finish() -> None:
-    """Leave what has been imported to the end, and look less often for garbage: it took an eighth of all time."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Leave what has been imported to the end, and look less often for garbage: it took an eighth of all time.
+
+    Raises ``UsageError`` if pytest-xdist does not heed the groups: every process would start sites of its own.
+    """
+    grouped = next((item.nodeid for item in session.items if item.get_closest_marker("xdist_group")), "@")
+    if hasattr(session.config, "workerinput") and "@" not in grouped:
+        raise pytest.UsageError("This version of pytest-xdist does not group tests with this version of pytest.")
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
 
