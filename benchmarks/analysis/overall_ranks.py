@@ -16,8 +16,9 @@ from benchmarks.analysis.rankings import differences, unranked_reason
 from benchmarks.analysis.score_table import scores_of
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import Dataset, Run
+from benchmarks.presentation.numbers import rank_range
 from benchmarks.presentation.ranks import BASELINE_UNRANKED, shared_ranks
-from benchmarks.statistics.ranking import MeanRank, mean_ranks
+from benchmarks.statistics.ranking import MeanRank, mean_rank_places, mean_ranks
 
 _RowKey = tuple[str, str]
 """A model as lists name it, and the hash of how it answers."""
@@ -42,14 +43,21 @@ class Column:
 class OverallRow:
     """A model, by how it answers, with a cell for each dataset, ``None`` without a full run on it. ``mean_rank`` is
     ``None`` with a ``reason``, as it is for every baseline, and ``rank`` is its place by the mean rank, shared if
-    equal. ``differs`` names the parameters in which the rows of models differ."""
+    equal, and ``places`` are the first and last that the ranges of all mean ranks leave to it. ``differs`` names the
+    parameters in which the rows of models differ."""
 
     model: str
     cells: Sequence[Cell | None]
     mean_rank: MeanRank | None
     rank: int | None
+    places: tuple[int, int] | None
     reason: str
     differs: str
+
+    @property
+    def ranks(self) -> str:
+        """``1``, ``2–3``; empty without a rank."""
+        return rank_range(*self.places) if self.places else ""
 
     @property
     def linked(self) -> str:
@@ -79,11 +87,12 @@ def overall_rows(columns: Sequence[Column]) -> list[OverallRow]:
     by_rank = dict(
         zip(ranked, _mean_ranks([[cell for cell in by_row[row] if cell] for row in ranked], columns), strict=True)
     )
+    places = dict(zip(ranked, mean_rank_places([by_rank[row] for row in ranked]), strict=True))
     ranked.sort(key=lambda row: by_rank[row].mean)
     ranks = dict(zip(ranked, shared_ranks([(by_rank[row].mean,) for row in ranked]), strict=True))
     told = dict(zip(latest, differences([(run, run.asked["answer"]) for run in latest.values()]), strict=True))
     rows = [
-        OverallRow(row[0], cells, by_rank.get(row), ranks.get(row), reasons[row], told[row])
+        OverallRow(row[0], cells, by_rank.get(row), ranks.get(row), places.get(row), reasons[row], told[row])
         for row, cells in by_row.items()
     ]
     return sorted(rows, key=lambda row: (row.rank is None, row.rank or row.is_baseline, row.model, row.differs))

@@ -52,7 +52,7 @@ GLOSSARY = {
     "mean_rank": Entry(
         "Mean rank",
         "The plain average of the ranks on each benchmark, with the range that the paired tests on these allow. "
-        "The ranges of all models hold together, with 95% confidence.",
+        "The ranges of all models hold together, with 95% confidence; models whose ranges overlap share their ranks.",
     ),
     "other_datasets": Entry(
         "Ranks on other benchmarks",

@@ -106,7 +106,7 @@ class ModelUse:
     knows nothing of the model.
 
     ``means`` are those of its latest full run on each benchmark, with its title, ``rank`` is its rank over the
-    benchmarks that models share, ``None`` without one, and ``served`` is newest first.
+    benchmarks that models share, such as ``2–3``, empty without one, and ``served`` is newest first.
     """
 
     name: str
@@ -115,7 +115,7 @@ class ModelUse:
     provider: ProviderRow | None
     known: ModelRow | None
     means: Sequence[tuple[float, str]]
-    rank: int | None
+    rank: str
     served: Sequence[Served]
     status: ModelStatus
 
@@ -133,10 +133,10 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
         for model, place in of_models.items():
             if place.numbers.mean is not None:
                 means.setdefault(model, []).append((place.numbers.mean, place.run.dataset.title))
-    ranks: dict[str, int] = {}
+    ranks: dict[str, str] = {}
     for row in overall_leaderboard().rows:
-        if row.rank is not None:
-            ranks.setdefault(row.linked, row.rank)
+        if row.ranks:
+            ranks.setdefault(row.linked, row.ranks)
     served, troubled, answered = served_models(), troubled_models(), answered_models()
     found = []
     for name, n, last in used:
@@ -149,7 +149,7 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
                 provider,
                 known.get(name),
                 sorted(means.get(name, ())),
-                ranks.get(name),
+                ranks.get(name, ""),
                 served.get(name, ()),
                 model_status(name, provider, known.get(name), troubled.get(name), answered=name in answered),
             )

@@ -39,18 +39,19 @@ class Overall:
 
     @property
     def sentences(self) -> list[str]:
-        """Who has the best mean rank, and who comes next with which; empty if nobody is ranked."""
+        """Who leads by the mean rank, and who comes next with which; empty if nobody is ranked."""
         ranked = [(row, row.mean_rank) for row in self.rows if row.mean_rank is not None]
         if not ranked:
             return []
-        best = [row.named for row, rank in ranked if rank.mean == ranked[0][1].mean]
-        verb = "have" if len(best) > 1 else "has"
-        over = plural(len(self.columns), "benchmark")
-        said = [f"{tied_names(best, len(ranked))} {verb} the best mean rank over {over}, {_mean_rank(ranked[0][1])}."]
-        for row, rank in ranked[len(best) : len(best) + 1]:
-            overlap = "; these intervals overlap" if rank.low <= ranked[0][1].high else ""
-            said.append(f"{row.named} is next with {_mean_rank(rank)}{overlap}.")
-        return said
+        first = [(row, rank) for row, rank in ranked if row.places and row.places[0] == 1]
+        leaders, over = tied_names([row.named for row, _ in first], len(ranked)), plural(len(self.columns), "benchmark")
+        if len({rank.mean for _, rank in first}) > 1:
+            said = [f"{leaders} share the lead over {over}; the ranges of their mean ranks overlap."]
+        else:
+            verb = "have" if len(first) > 1 else "has"
+            said = [f"{leaders} {verb} the best mean rank over {over}, {_mean_rank(first[0][1])}."]
+        behind = [(row, rank) for row, rank in ranked if (row, rank) not in first]
+        return said + [f"{row.named} is next with {_mean_rank(rank)}." for row, rank in behind[:1]]
 
     @property
     def problem(self) -> str:

@@ -374,6 +374,18 @@ def mean_ranks(datasets: Sequence[Scores]) -> list[MeanRank]:
     ]
 
 
+def mean_rank_places(ranks: Sequence[MeanRank]) -> list[tuple[int, int]]:
+    """The first and the last place by mean rank that the ranges leave to each, on these datasets: the ranges hold
+    together, so only what does not overlap is in order."""
+    return [
+        (
+            1 + sum(other.high < own.low for other in ranks),
+            len(ranks) - sum(own.high < other.low for other in ranks),
+        )
+        for own in ranks
+    ]
+
+
 def datasets_needed(n_candidates: int) -> int:
     """How many datasets can show that one of this many candidates, two or more, ranks above another on others like
     them, if it does on all."""

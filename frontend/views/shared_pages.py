@@ -185,7 +185,7 @@ def _overall(query: QueryDict) -> str | None:
     ]
     rows = [
         [
-            str(row.rank or MISSING),
+            row.ranks or MISSING,
             ", ".join(filter(None, [row.model, row.reason])),
             f"{row.mean_rank.mean:.2f}" if row.mean_rank else MISSING,
             *(

@@ -83,9 +83,7 @@ MODELS_USED = Table[ModelUse](
         Column("Model", _name, "name"),
         Column("Status", _status, look="nowrap"),
         Column("Scores, low to high", _scores, only="page"),
-        Column(
-            "Overall rank", lambda row: MISSING if row.rank is None else number(row.rank), "number", info="mean_rank"
-        ),
+        Column("Overall rank", lambda row: row.rank or MISSING, "number", info="mean_rank"),
         Column("Runs", _runs, "number"),
         Column("$ per 1M in / out", _price, "number"),
         Column("Can", _can, look="wide-only", given="tested"),

@@ -51,8 +51,27 @@ def test_the_leaderboard_says_who_has_the_best_mean_rank_and_who_is_next() -> No
     assert behind.startswith("a/three is next with 3.00 (")
     run(first, 20, "a/two")
     run(second, 0, "a/one")
-    assert overall_leaderboard().sentences[0].startswith("a/two has the best mean rank over 2 benchmarks, 1.25 (")
+    alone = overall_leaderboard(["second"]).sentences[0]
+    assert alone.startswith("a/two has the best mean rank over 1 benchmark, 1.00 (")
     assert not overall_leaderboard(["nonsense"]).sentences
+
+
+def test_models_whose_ranges_overlap_share_their_ranks(client: Client) -> None:
+    first, second = make_dataset(N, slug="first"), make_dataset(N, slug="second")
+    for dataset in (first, second):
+        for model, right in {"a/one": 20, "a/two": 18, "a/three": 0}.items():
+            run(dataset, right, model)
+    board = overall_leaderboard()
+    assert [(row.model, row.rank, row.ranks) for row in board.rows] == [
+        ("a/one", 1, "1–2"),
+        ("a/two", 2, "1–2"),
+        ("a/three", 3, "3"),
+    ]
+    assert board.sentences == [
+        "a/one and a/two share the lead over 2 benchmarks; the ranges of their mean ranks overlap.",
+        "a/three is next with 3.00 (3.00 to 3.00).",
+    ]
+    assert client.get("/leaderboard/overall/").content.decode().count('data-label="Rank">1–2<') == 2
 
 
 def test_only_the_latest_full_run_in_the_setting_of_most_models_counts() -> None:

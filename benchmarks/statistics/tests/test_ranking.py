@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.statistics.paired import compare, holm
 from benchmarks.statistics.permutation import sign_flip_test
-from benchmarks.statistics.ranking import LEVEL, Ranking, Scores, datasets_needed, mean_of_intervals, mean_ranks
+from benchmarks.statistics.ranking import LEVEL, MeanRank, Ranking, Scores, datasets_needed, mean_of_intervals, mean_rank_places, mean_ranks
 from tests.benches.statistics.missing import ATTACKS, Attack, draw
 from tests.benches.statistics.rankings import DESIGNS, SKILLS, Design, false_separations, leaderboard, simulated
 
@@ -155,6 +155,13 @@ def test_equal_means_share_their_ranks() -> None:
     same = Scores(np.array([right_of(50, 25), right_of(50, 25), right_of(50, 1)]), np.arange(50))
     ranks = mean_ranks([same])
     assert [(rank.mean, rank.low, rank.high) for rank in ranks] == [(1.5, 1, 2), (1.5, 1, 2), (3.0, 3, 3)]
+
+
+def test_only_mean_ranks_whose_ranges_do_not_overlap_are_in_order() -> None:
+    ranges = ((1.0, 1.67), (1.33, 2.33), (2.33, 2.67), (2.8, 3.0))
+    ranks = [MeanRank((low + high) / 2, low, high, 1, 4) for low, high in ranges]
+    assert mean_rank_places(ranks) == [(1, 2), (1, 3), (2, 3), (4, 4)]
+    assert mean_rank_places([]) == []
 
 
 def test_a_model_that_wins_on_every_dataset_is_first_on_others_once_there_are_enough() -> None:
