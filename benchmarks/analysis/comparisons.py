@@ -82,6 +82,11 @@ class Compared:
         return self._sentences(newer_first=False)
 
     @property
+    def directed(self) -> list[str]:
+        """The same in the direction of the difference, ``b`` minus ``a``."""
+        return self._sentences(newer_first=self.is_drop)
+
+    @property
     def sentence(self) -> str:
         return " ".join(self.sentences)
 

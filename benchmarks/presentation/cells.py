@@ -86,15 +86,14 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """An amount. On a page, those of a column have the same number of ``decimals``. ``more`` follows it."""
+    """An amount. ``more`` follows it."""
 
     usd: float | None
     more: str = ""
-    decimals: int | None = None
 
     @property
     def text(self) -> str:
-        return numbers.money(self.usd, self.decimals) + self.more
+        return numbers.money(self.usd) + self.more
 
 
 @dataclass(frozen=True, slots=True)

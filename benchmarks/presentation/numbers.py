@@ -7,7 +7,7 @@ A number and its unit are joined by a no-break space, so that no line ends betwe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime
 
 UNKNOWN = "unknown"
@@ -80,36 +80,23 @@ def p_words(value: float) -> str:
     return f"p {p_value(value)}" if value < 0.001 else f"p = {value:.3f}" if value < 0.1 else f"p = {value:.2f}"
 
 
-def money(usd: float | None, decimals: int | None = None) -> str:
-    """US dollars: three significant digits below $1, cents from there on: ``$0.458``, ``$0.05``, ``$1,234.50``; or
-    with as many ``decimals`` as the others of its column."""
+def money(usd: float | None) -> str:
+    """US dollars: cents, and two significant digits of less than ten: ``$1,234.50``, ``$0.46``, ``$0.013``."""
     if usd is None:
         return UNKNOWN
     if usd == 0:
         return "$0"
-    if decimals is not None:
-        least = 10**-decimals
-        return f"${usd:,.{decimals}f}" if abs(usd) >= least else f"< ${least:.{decimals}f}"
     if abs(usd) < 0.0001:
         return "< $0.0001"
-    if abs(usd) >= 1:
+    if abs(usd) >= 0.1:
         return f"${usd:,.2f}"
-    # Trailing zeros go, but two decimals stay, as in every price: $0.50, not $0.500 or $0.5.
-    whole, _, digits = f"{usd:.{2 - math.floor(math.log10(abs(usd)))}f}".partition(".")
+    # Trailing zeros go, but two decimals stay, as in every price: $0.05, not $0.050.
+    whole, _, digits = f"{usd:.{1 - math.floor(math.log10(abs(usd)))}f}".partition(".")
     return f"${whole}.{digits.rstrip('0').ljust(2, '0')}"
 
 
-def money_decimals(amounts: Iterable[float | None]) -> int:
-    """Decimals of amounts that stand below each other: cents, or one more where cents would say little of one of them;
-    of small amounts only, two digits of the largest."""
-    known = [abs(usd) for usd in amounts if usd]
-    if not known or min(known) >= 0.1:
-        return 2
-    return max(3, 1 - math.floor(math.log10(max(known))))
-
-
 def money_range(low: float | None, high: float | None) -> str:
-    """``$0.12 to $0.458``, or one amount if both are equal; unknown as soon as one of the two is."""
+    """``$0.12 to $0.46``, or one amount if both are equal; unknown as soon as one of the two is."""
     if low is None or high is None:
         return UNKNOWN
     return money(low) if money(low) == money(high) else interval(low, high, money)

@@ -257,10 +257,10 @@ def known_cost(model: float | None, judge: float | None) -> tuple[float | None, 
     return (judge, f" + model {UNKNOWN}") if judge else (None, "")
 
 
-def total_cost(model: float | None, judge: float | None, decimals: int | None = None) -> str:
+def total_cost(model: float | None, judge: float | None) -> str:
     """Of model and judge together: ``$0.25 + judge unknown``."""
     usd, unknown = known_cost(model, judge)
-    return money(usd, decimals) + unknown
+    return money(usd) + unknown
 
 
 def unknown_cost(model: str, cost: float | None, n_tokens: int | None) -> str:

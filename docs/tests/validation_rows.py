@@ -526,7 +526,7 @@ PLAIN = (
         "Installation.worker_threads; Installation.queue_depth; SystemTrial.steps; export attempts; head "
         "Answers; head Answers labeled; head Pairs that differ; head "
         "Attempts; head Better; head Worse; head Canvases; head Canvases used; head Count; head Delivered; "
-        "head Given up; head Job slots; head Judged; head Verdicts; head Labeled; head Labeled by you; head "
+        "head Given up; head Runs at once; head Judged; head Verdicts; head Labeled; head Labeled by you; head "
         "Labels; head Left for you; head Models; head Pending; head People; head Progress; head Questions; "
         "head Received; head Results; head Runs; head Shared tasks; head Skipped; head Tasks; head n; head "
         "Examples; term coverage; metric length",

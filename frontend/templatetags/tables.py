@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 from django import template
@@ -32,10 +31,9 @@ def table(context: Context, shown: Shown[Any]) -> dict[str, object]:
     on_phones = [column for column in columns if "wide-only" not in column.look]
     as_cards = len(on_phones) > MOST_ON_PHONES or shown.table.look == "leads"
     look = f"{shown.table.look} cards".strip() if as_cards else shown.table.look
-    told = zip(*(_on_one_scale([column.cell(row) for row in shown.rows]) for column in columns), strict=True)
     rows = [
-        SafeString("".join(_cell(column, cell, context, as_cards) for column, cell in zip(columns, row, strict=True)))
-        for row in told
+        SafeString("".join(_cell(column, column.cell(row), context, as_cards) for column in columns))
+        for row in shown.rows
     ]
     return {"table": shown.table, "look": look, "caption": caption, "label": label, "heads": heads, "rows": rows}
 
@@ -48,12 +46,6 @@ def _head(column: Column[Any], context: Context) -> SafeString:
     title = format_html('<span class="visually-hidden">{}</span>' if column.hidden_head else "{}", column.head)
     info = show.info(column.info) if column.info else ""
     return format_html('<th scope="col"{}>{}{}</th>', _classes(kinds), title, info)
-
-
-def _on_one_scale(column: Sequence[cells.Cell]) -> list[cells.Cell]:
-    """The cells of a column, its amounts with the same number of decimals."""
-    decimals = numbers.money_decimals(cell.usd for cell in column if isinstance(cell, cells.Money))
-    return [replace(cell, decimals=decimals) if isinstance(cell, cells.Money) else cell for cell in column]
 
 
 def _cell(column: Column[Any], cell: cells.Cell, context: Context, in_card: bool) -> str:
@@ -100,13 +92,6 @@ def _words(part: cells.Words, context: Context) -> str:
 
 def _mean(part: cells.Mean, context: Context) -> str:
     return show.interval(part.mean, part.low, part.high)
-
-
-def _money(part: cells.Money, context: Context) -> str:
-    exact = numbers.money(part.usd)
-    if exact + part.more == part.text:
-        return format_html("{}", part.text)
-    return format_html('<span title="{}">{}</span>', exact, part.text)
 
 
 def _progress(part: cells.Progress, context: Context) -> str:
@@ -159,7 +144,6 @@ _DRAWINGS: dict[type, Callable[[Any, Context], str]] = {
     cells.State: lambda part, _: show.state_badge(part.mark, part.text),
     cells.Moment: lambda part, _: show.exact(part.at) if part.exact else show.when(part.at),
     cells.Mean: _mean,
-    cells.Money: _money,
     cells.Bar: lambda part, _: ruler(part.mean.mean, part.mean.low, part.mean.high, part.guess),
     cells.Strip: lambda part, _: strip(part.others, part.best, part.guess, part.label, part.width),
     cells.Progress: _progress,

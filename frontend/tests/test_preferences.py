@@ -248,7 +248,7 @@ def test_people_choose_between_hostile_answers_without_a_judge(endpoint: Endpoin
     assert "and 4 choices of people?" in question
 
 
-def test_identical_answers_are_counted_apart_and_listed_last(endpoint: Endpoint, client: Client) -> None:
+def test_identical_answers_are_counted_apart_and_folded(endpoint: Endpoint, client: Client) -> None:
     def answers(asked: Asked) -> str:
         same = asked.body["model"] != "judge" and re.search(r"What is [2-9]", asked.prompt)
         return "the same" if same else longer(asked)
@@ -260,8 +260,11 @@ def test_identical_answers_are_counted_apart_and_listed_last(endpoint: Endpoint,
     assert said in text_of(client, f"/preferences/{run.pk}/")
     assert "1 of 5" in text_of(client, "/preferences/")
     pairs = text_of(client, f"/preferences/{run.pk}/pairs/")
-    assert re.findall(r"</th> <td[^>]*>(.*?)</td>", pairs) == ["loop/bbb", *["Identical"] * 4]
+    assert re.findall(r"</th> <td[^>]*>(.*?)</td>", pairs) == ["loop/bbb"]
     assert "Identical (4)" in pairs
+    assert "4 more pairs have identical answers." in pairs
+    pairs = text_of(client, f"/preferences/{run.pk}/pairs/?verdict=identical")
+    assert re.findall(r"</th> <td[^>]*>(.*?)</td>", pairs) == ["Identical"] * 4
 
 
 def test_the_list_starts_a_preference_of_two_runs_that_are_proposed(endpoint: Endpoint, client: Client) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.template import Context, Template
 from django.test import RequestFactory
 
-from benchmarks.presentation.cells import Bar, Button, Cell, Group, Link, Mean, Money, Progress, Tick, run_state, soft
+from benchmarks.presentation.cells import Bar, Button, Cell, Group, Link, Mean, Progress, Tick, run_state, soft
 from benchmarks.presentation.tables import Column, Table
 
 
@@ -76,14 +76,6 @@ def test_rows_that_are_wider_than_a_phone_become_cards_with_labels_where_a_value
     )
     assert "cards" not in columns(3)
     assert "cards" not in columns(4, look="wide-only")
-
-
-def test_amounts_of_a_column_are_on_one_scale_and_exact_in_their_titles() -> None:
-    table = Table[float]("Things", [Column("Cost", Money, "number")])
-    context = Context({"shown": table.of([0.829, 0.0166])})
-    html = Template("{% load tables %}{% table shown %}").render(context)
-    assert '<td class="num">$0.829</td>' in html
-    assert '<td class="num"><span title="$0.0166">$0.017</span></td>' in html
 
 
 def test_a_button_is_a_form_with_the_token_of_the_page() -> None:

@@ -46,7 +46,7 @@ def test_the_page_shows_which_worker_executes_which_run(client: Client) -> None:
     workers.report("beta:2:token", threads=8)
     text = text_of(client)
     assert "Active workers 2 1 busy" in text
-    assert "Job slots 12" in text
+    assert "Runs at once 12" in text
     assert "Pending results 60" in text
     assert f"alpha:1 Running Run {run.pk} baseline/reference on {run.dataset.title} 8 4" in text
     assert "beta:2 Idle" in text

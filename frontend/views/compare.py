@@ -67,9 +67,12 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
     metrics = common_metrics(chosen)
     metric = _metric(request, metrics)
     offered = reads.runs_to_offer(chosen, beside=len(chosen) > 1 and bool(metric))
+    if len(chosen) == 2 and metric:
+        chosen = _better_last(request, chosen[0], chosen[1], metric)
     asked = params.run_ids(request.GET)[:MOST_RUNS]
     context: dict[str, Any] = {
         "title": _title(chosen),
+        "crumbs": trail("runs", ("Compare", reverse("frontend:compare") if asked else None)),
         "chosen": chosen,
         "chosen_ids": [run.pk for run in chosen],
         "missing": [pk for pk in asked if pk not in {run.pk for run in chosen}],
@@ -105,6 +108,15 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
     else:
         context |= matrix_context(request, chosen) | {"compared": context["chosen_ids"], "metric": metric}
     return context | {"charts": placed(_charts(context), "compare-chart", query=_query(chosen, metric=metric))}
+
+
+def _better_last(request: HttpRequest, a: Run, b: Run, metric: str) -> list[Run]:
+    """Two runs with the better one second, so that their difference says by how much it is better; as they are if the
+    first is a chosen or marked reference, or both are of one model, where the second is newer."""
+    if params.whole_number(request.GET, "baseline") or a.baseline or newer_sentence(a, b):
+        return [a, b]
+    difference = compared_runs([a, b], metrics=[metric])[0].comparison.difference
+    return [b, a] if difference is not None and difference < 0 else [a, b]
 
 
 def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:

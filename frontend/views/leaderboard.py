@@ -16,7 +16,7 @@ from benchmarks.analysis import rankings
 from benchmarks.models import Dataset, Run, ShareLink
 from benchmarks.presentation import sentences
 from benchmarks.presentation.comparisons import threshold_sentence
-from benchmarks.presentation.numbers import money_decimals, number
+from benchmarks.presentation.numbers import number
 from benchmarks.queries import leaderboard as reads
 from benchmarks.queries.benchmarks import scored_otherwise
 from benchmarks.queries.corrected_ranks import CORRECTED, can_correct, corrected_ranks, corrected_sentence
@@ -157,8 +157,7 @@ def board(query: QueryDict) -> dict[str, Any]:
     choose = rankings.BEST if query.get("choose") == rankings.BEST else rankings.LATEST
     rank = rankings.THRESHOLD if query.get("rank") == rankings.THRESHOLD else rankings.MEAN
     table = ranked_table(runs, metric, choose, rank)
-    decimals = money_decimals(sentences.known_cost(*per_thousand(place.run))[0] for place in table.places)
-    rows = [_row(place, table, decimals) for place in table.places]
+    rows = [_row(place, table) for place in table.places]
     chosen: dict[str, str] = {}
     if dataset and version:
         chosen = {"dataset": dataset.slug, "version": str(version.number), "metric": metric}
@@ -241,7 +240,7 @@ def _first(items: Sequence[Item], wanted: Any) -> Item | None:
     return next(filter(wanted, items), next(iter(items), None))
 
 
-def _row(place: rankings.Place, table: RankedTable, decimals: int) -> Row:
+def _row(place: rankings.Place, table: RankedTable) -> Row:
     run, metric = place.run, table.metric
     model, judge = per_thousand(run)
     latency = run.numbers.latency_ms
@@ -254,7 +253,7 @@ def _row(place: rankings.Place, table: RankedTable, decimals: int) -> Row:
         score=metric_row(metric, place.numbers, corrected_mean(run, metric)),
         n_runs=place.n_runs,
         cost=None if model is None or judge is None else model + judge,
-        cost_words=sentences.total_cost(model, judge, decimals),
+        cost_words=sentences.total_cost(model, judge),
         latency=latency.p50 if latency else None,
         n_timed=latency.n if latency else 0,
         first_token=run.numbers.first_token_ms,

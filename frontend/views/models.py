@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from benchmarks.presentation.numbers import money_decimals, money_range, number, plural, points
+from benchmarks.presentation.numbers import money_range, number, plural, points
 from benchmarks.presentation.ranks import listed
 from benchmarks.presentation.sentences import known_cost, n_of_mean, total_cost
 from benchmarks.providers.baseline import BASELINE_MODELS
@@ -57,8 +57,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     standings = sorted(model_standings(name), key=_ahead, reverse=True)
     judged = [judged_scores([(each.run, each.run.headline)]) for each in standings]
     known = judge_words({pair for pairs in judged for pair in pairs})
-    decimals = money_decimals(known_cost(*per_thousand(each.run))[0] for each in standings)
-    rows = [_row(each, joined(of_each, known), decimals) for each, of_each in zip(standings, judged, strict=True)]
+    rows = [_row(each, joined(of_each, known)) for each, of_each in zip(standings, judged, strict=True)]
     is_baseline = name.startswith("baseline/")
     served = [] if is_baseline else served_models(model=name).get(name)
     context = {
@@ -86,7 +85,7 @@ def chart(request: HttpRequest, model: str, name: str, form: str) -> HttpRespons
     return chart_response(request, history_charts(histories, by_dataset=True), name, form)
 
 
-def _row(standing: ModelStanding, judged: str, decimals: int) -> StandingRow:
+def _row(standing: ModelStanding, judged: str) -> StandingRow:
     run, n = standing.run, standing.table.n_ranked
     rank, difference = standing.table.rank(standing.place), _difference(standing)
     latency = run.numbers.latency_ms
@@ -99,7 +98,7 @@ def _row(standing: ModelStanding, judged: str, decimals: int) -> StandingRow:
         n_of=n_of_mean(run.headline, standing.place.numbers),
         difference="" if difference is None else ("+" if difference > 0 else "") + points(difference),
         verdict=_verdict(standing),
-        cost=total_cost(*per_thousand(run), decimals),
+        cost=total_cost(*per_thousand(run)),
         latency=latency.p50 if latency else None,
         usd=None if unknown else usd,
     )

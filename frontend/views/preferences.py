@@ -17,6 +17,7 @@ from benchmarks.models import RunKind
 from benchmarks.queries import preferences as reads
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.live import stamp_of_judging, stamp_of_run
+from benchmarks.queries.preferences import IDENTICAL
 from benchmarks.queries.reviews import open_blind_reviews, reviews_of_pairs
 from benchmarks.queries.tables.judges import PREFERENCES, PROPOSED_PAIRS
 from benchmarks.services.access import may_launch, may_see_reviewers
@@ -111,7 +112,7 @@ def pairs(request: HttpRequest, pk: int) -> HttpResponse:
     read = reads.pairs_of_answers(row.run, compared, with_open)
     verdicts, verdict = verdicts_of_pairs(row, compared, read), params.text(request.GET, "verdict")
     verdict = verdict if verdict in dict(verdicts) else ""
-    selected = [pair for pair in read if not verdict or pair.verdict == verdict]
+    selected = [pair for pair in read if (pair.verdict == verdict if verdict else pair.verdict != IDENTICAL)]
     page = Paginator(selected, PAIRS).get_page(request.GET.get("page"))
     shown = pair_rows(row, list(page.object_list), with_open)
     context = {
@@ -123,6 +124,8 @@ def pairs(request: HttpRequest, pk: int) -> HttpResponse:
         "numbers": numbers,
         "verdicts": verdicts,
         "verdict": verdict,
+        "any": "All that differ" if any(pair.verdict == IDENTICAL for pair in read) else "Any",
+        "identical": 0 if verdict else sum(pair.verdict == IDENTICAL for pair in read),
         "compared": [row.names[number] for number in numbers],
         "crumbs": trail(
             "preferences", (f"Preference run {pk}", reverse("frontend:preference", args=(pk,))), ("Pairs", None)

@@ -33,7 +33,7 @@ WORKERS = Table[WorkerRow](
         Column("Status", _state, look="nowrap"),
         Column("Runs", _runs),
         Column("Max concurrent requests", lambda worker: worker.slots, "number"),
-        Column("Job slots", lambda worker: worker.threads, "number"),
+        Column("Runs at once", lambda worker: worker.threads, "number"),
         Column("Started", lambda worker: Moment(worker.started_at), look="nowrap"),
         Column("Last seen", lambda worker: Moment(worker.heartbeat_at), look="nowrap"),
     ],

@@ -9,7 +9,16 @@ import pytest
 
 from benchmarks.statistics.paired import compare, holm
 from benchmarks.statistics.permutation import sign_flip_test
-from benchmarks.statistics.ranking import LEVEL, MeanRank, Ranking, Scores, datasets_needed, mean_of_intervals, mean_rank_places, mean_ranks
+from benchmarks.statistics.ranking import (
+    LEVEL,
+    MeanRank,
+    Ranking,
+    Scores,
+    datasets_needed,
+    mean_of_intervals,
+    mean_rank_places,
+    mean_ranks,
+)
 from tests.benches.statistics.missing import ATTACKS, Attack, draw
 from tests.benches.statistics.rankings import DESIGNS, SKILLS, Design, false_separations, leaderboard, simulated
 
