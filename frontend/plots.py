@@ -19,6 +19,8 @@ from frontend.label_places import share_of
 
 _NEAR_END = 0.75
 """Share of the width after which a text stands to the left of what it is about."""
+_AT_END = 0.96
+"""Share of the width after which the text of a tick ends at it."""
 
 
 def percent(share: float) -> str:
@@ -119,8 +121,10 @@ class Plot:
             yield format_html('<text x="0%" y="{}" dx="-8" dy="4" text-anchor="end">{}</text>', at, text)
         for value, text in self.x.ticks:
             at = self.x.at(value)
+            # A long text at the end of the axis would reach beyond the drawing.
+            anchor = "end" if self.x.share(value) > _AT_END and len(text) > 3 else "middle"
             yield line("axis", (at, "0%"), (at, "100%"))
-            yield format_html('<text x="{}" y="100%" dy="18" text-anchor="middle">{}</text>', at, text)
+            yield format_html('<text x="{}" y="100%" dy="18" text-anchor="{}">{}</text>', at, anchor, text)
 
 
 def svg(look: str, height: int, label: str, parts: Iterable[SafeString], role: str = "img") -> SafeString:

@@ -61,6 +61,8 @@ class SystemForm(forms.Form):
     cost_usd = forms.CharField(required=False, label="Cost in USD")
     error = forms.CharField(required=False, label="Error")
     reply = forms.CharField(required=False, widget=forms.HiddenInput)
+    needed = frozenset({"name", "url"})
+    """Fields that the page marks as required."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,7 @@ class RunImportForm(ProblemForm):
     )
 
     fieldsets: Any = ((None, {"fields": ("file", "format", "dataset", "slug", "model", "metrics")}),)
+    needed = frozenset({"file"})
 
     def __init__(self, data: Any = None, files: Any = None, *, preview: bool = False) -> None:
         super().__init__(data, files, initial={"metrics": OUR_METRICS})

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from benchmarks.models import ApiToken, ShareLink
+from benchmarks.models import ApiToken, Label, ShareLink
 from benchmarks.presentation.labels import ROLE
 
 
@@ -31,6 +31,11 @@ def role_of(account: User) -> str:
     """The group of ``ROLE`` with the most permissions that the account is in; empty if it is in none."""
     names = {group.name for group in account.groups.all()}
     return next((name for name in reversed(ROLE) if name in names), "")
+
+
+def labels_by(account: User) -> QuerySet[Label]:
+    """The labels of an account that no later one replaced."""
+    return Label.objects.filter(author=account, replaced_at=None)
 
 
 def share_links() -> QuerySet[ShareLink]:

@@ -67,7 +67,7 @@ DELIVERIES = Table[WebhookDelivery](
         Column("Attempts", lambda row: row.attempts, "number"),
         Column("Last error", lambda row: row.last_error, look="wide-text anywhere", given="tells_more"),
         Column("Created", lambda row: Moment(row.created_at), look="nowrap"),
-        Column("Delivered", _delivered, look="nowrap"),
+        Column("Delivery", _delivered, look="nowrap"),
         Column("Send again", _again, "number", hidden_head=True, only="page", given="may_send"),
     ],
 )

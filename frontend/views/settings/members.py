@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from benchmarks.forms.access import MemberForm
 from benchmarks.presentation.labels import ROLE
-from benchmarks.queries.access import active_tokens, members, role_of, share_links
+from benchmarks.queries.access import active_tokens, labels_by, members, role_of, share_links
 from benchmarks.queries.tables.access import MEMBERS
 from benchmarks.services.access import may
 from benchmarks.services.errors import NotPossible
@@ -29,6 +29,11 @@ from frontend.views.shared import require, unconfirmed
 VIEW, ADD, CHANGE = "auth.view_user", "auth.add_user", "auth.change_user"
 
 
+_ROLES = [
+    *((name.capitalize(), may_do) for name, may_do in ROLE.items()),
+    ("Superuser", "May do everything; made in the admin"),
+]
+
 member_list = list_page(
     "Members",
     MEMBERS,
@@ -39,7 +44,7 @@ member_list = list_page(
     crumbs=crumbs,
     add=(ADD, Button("New member", "new-member")),
     beside="frontend/settings/roles.html",
-    roles=[(name.capitalize(), may_do) for name, may_do in ROLE.items()],
+    roles=_ROLES,
 )
 
 
@@ -81,6 +86,8 @@ def member(request: HttpRequest, pk: int) -> HttpResponse:
         "refusal": refusal,
         "is_own": is_own,
         "n_tokens": active_tokens(account).count(),
+        "roles": _ROLES,
+        "n_labels": labels_by(account).count(),
         "n_links": share_links().filter(created_by=account).count(),
         "crumbs": crumbs(("Members", reverse("frontend:members")), (account.username, None)),
     }
