@@ -43,9 +43,9 @@ def test_a_model_has_a_page_with_its_place_its_history_and_its_runs(client: Clie
     chart = client.get("/models/openai/gpt-large/charts/history-1.svg")
     assert b"Sums: Exact match" in chart.content
     assert client.get("/models/openai/gpt-large/charts/history-9.svg").status_code == 404
-    assert "Others are significantly ahead on Sums." in html
+    assert "Significantly behind others on Sums." in html
     assert "1,000 results cost $8.33. No result failed." in html
-    assert "No model is significantly ahead on Sums." in page(client, "/models/vendor/small/")
+    assert "Not significantly behind any model on Sums." in page(client, "/models/vendor/small/")
     assert "Above 1" in page(client, "/models/vendor/small/")
     assert client.get("/models/nobody/").status_code == 404
 
@@ -56,7 +56,7 @@ def test_a_model_stands_among_most_others_though_its_newest_run_is_asked_alone(c
     make_scored_run(dataset, [0.0] * 12, model="a/behind")
     make_scored_run(dataset, [1.0] * 12, model="a/behind", parameters={"prompt_template": "Shout: {input}"})
     html = page(client, "/models/a/behind/")
-    assert "Others are significantly ahead on Sums." in html
+    assert "Significantly behind others on Sums." in html
     assert "2 of 2" in html
 
 

@@ -820,8 +820,23 @@ def test_two_runs_are_compared_on_their_shared_tasks(client: Client) -> None:
     assert "a/bad better</a>" not in html, "no task favors it"
     assert f'run={bad.pk}&amp;baseline={good.pk}"> a/good better</a>' in html
     better = page(client, f"/compare/tasks/?runs={good.pk},{bad.pk}&show=worse&run={bad.pk}")
-    assert better.count(f"/runs/{bad.pk}/results/") == 30
+    assert better.count(f"/runs/{bad.pk}/results/") == 25
+    assert "Page 1 of 2, 30 tasks" in " ".join(better.split())
     assert "No task matches" in page(client, f"/compare/tasks/?runs={good.pk},{bad.pk}&show=worse&run={good.pk}")
+
+
+def test_the_difference_of_two_runs_has_the_direction_of_the_sentence(client: Client) -> None:
+    dataset = make_dataset(40)
+    good = make_scored_run(dataset, [1.0] * 40, model="a/good")
+    bad = make_scored_run(dataset, [0.0] * 30 + [1.0] * 10, model="a/bad")
+    html = page(client, f"/compare/?runs={good.pk},{bad.pk}")
+    assert "a/good is better than a/bad by 75.0 points" in html
+    assert "Difference: a/good minus a/bad" in html
+    assert '<span class="is-clear">+75.0</span>' in html
+    html = page(client, f"/compare/?runs={good.pk},{bad.pk}&baseline={good.pk}")
+    assert "a/bad is 75.0 points below a/good" in html
+    assert "Difference: a/bad minus a/good" in html
+    assert '<span class="is-clear">−75.0</span>' in html
 
 
 @pytest.mark.parametrize(("right", "is_bold"), [(12, False), (40, True)])

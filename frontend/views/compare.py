@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.analysis.comparisons import Compared, breakdown, common_metrics, compared_runs, labels, newer_sentence
 from benchmarks.models import Run, ShareLink
+from benchmarks.presentation.numbers import plural
 from benchmarks.queries import compare as reads
 from benchmarks.queries.judge_words import measured
 from benchmarks.queries.runs import reference_first
@@ -30,7 +31,7 @@ from frontend.view_models import MetricRow, metric_row
 from frontend.views.shared import chart_response, placed
 
 DIFFERING = 25
-"""Tasks that are listed on the page of two runs; the others are on further pages."""
+"""Tasks that are listed on a page; the others are on further pages."""
 
 
 @require_safe
@@ -48,7 +49,7 @@ def tasks(request: HttpRequest) -> HttpResponse:
     metrics = common_metrics(chosen)
     metric = _metric(request, metrics)
     names = labels(chosen)
-    context = grid_context(request, [(run, names[run.pk]) for run in chosen], metric) | {
+    context = grid_context(request, [(run, names[run.pk]) for run in chosen], metric, most=DIFFERING) | {
         "title": _title(chosen),
         "dataset": _title(chosen),
         "metric": metric,
@@ -70,9 +71,11 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
     if len(chosen) == 2 and metric:
         chosen = _better_last(request, chosen[0], chosen[1], metric)
     asked = params.run_ids(request.GET)[:MOST_RUNS]
+    to = reverse("frontend:compare") if chosen else None
+    crumbs = [("Compare", to), *([(plural(len(chosen), "run"), None)] if chosen else [])]
     context: dict[str, Any] = {
         "title": _title(chosen),
-        "crumbs": trail("runs", ("Compare", reverse("frontend:compare") if asked else None)),
+        "crumbs": trail("runs", *crumbs),
         "chosen": chosen,
         "chosen_ids": [run.pk for run in chosen],
         "missing": [pk for pk in asked if pk not in {run.pk for run in chosen}],
@@ -87,7 +90,7 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
     }
     if len(chosen) < 2 or not metric:
         return context | {
-            "likely": likely(offered) if len(chosen) < 2 else (),
+            "likely": likely(offered, task_by_task=context["for_tasks"]) if len(chosen) < 2 else (),
             "on_one": [*on_one_benchmark(chosen, offered)],
         }
     margin = params.margin(request.GET)

@@ -120,11 +120,11 @@ def _leads(standings: Sequence[ModelStanding]) -> str:
     tested = [each for each in standings if each.table.n_ranked > 1 and each.n_below is not None]
     leading = [each.run.dataset.title for each in tested if not each.n_below]
     behind = [each.run.dataset.title for each in tested if each.n_below]
-    parts = [f"no model is significantly ahead on {listed(leading)}"] if leading else []
-    parts += [f"others are significantly ahead on {listed(behind)}"] if behind else []
+    parts = [f"not significantly behind any model on {listed(leading)}"] if leading else []
+    parts += [f"significantly behind others on {listed(behind)}"] if behind else []
     if not parts and not any(each.table.n_ranked == 1 for each in standings):
         return ""
-    said = ", ".join(parts) or "no other model has run its benchmarks in the same way"
+    said = "; ".join(parts) or "no other model has run its benchmarks in the same way"
     return f"{said[0].upper()}{said[1:]}."
 
 

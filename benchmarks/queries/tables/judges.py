@@ -141,8 +141,8 @@ CALIBRATIONS = Table[Run](
         Column("Canvas set", _canvas_set, only="text"),
         Column("Result", _calibration_finding, look="finding", only="page", bare=True),
         Column("Status", state_of),
-        Column("κ", _kappa, look="nowrap", info="kappa"),
         Column("Accuracy", _accuracy, look="nowrap"),
+        Column("κ", _kappa, look="nowrap", info="kappa"),
         Column("Answers", _answers, "number", look="nowrap"),
         Column("Cost", _cost, "number"),
         Column("Queued", lambda run: Moment(run.created_at), look="nowrap"),
@@ -192,12 +192,21 @@ def _on_known(row: JudgeRow) -> Cell:
 
 def _next_step(row: JudgeRow) -> Cell:
     if row.people and row.people.open_reviews:
-        return Link("Finish the open review", "review", (row.people.open_reviews[0],))
+        return Link("Finish the open review", "review", (row.people.open_reviews[0],), look="button")
     if row.standing.caution and row.run and row.all_labeled:
-        return Link("Run more tasks", "launch", (), {"like": str(row.run)}, name=f"Run more tasks for {row.judge}")
+        return Link(
+            "Run more tasks",
+            "launch",
+            (),
+            {"like": str(row.run)},
+            look="button",
+            name=f"Run more tasks for {row.judge}",
+        )
     if row.standing.caution and row.run:
         query = {"metric": row.metric, "method": "rest", "size": str(ENOUGH), "runs": str(row.run)}
-        return Link("Label answers", "new-review", (), query, name=f"Label answers that {row.judge} scored")
+        return Link(
+            "Label answers", "new-review", (), query, look="button", name=f"Label answers that {row.judge} scored"
+        )
     return ""
 
 
