@@ -24,7 +24,8 @@ def test_a_rescoring_is_estimated_started_and_listed_beside_the_run(client: Clie
     assert 'type="hidden" name="metrics" value="exact_match"' in form
     assert 'type="checkbox" name="metrics"' not in form
     assert "Present scores" in form
-    assert "scored again, not asked again" in form
+    assert "loop/model is not asked; only a judge costs." in " ".join(form.split())
+    assert 'Exact match <span class="soft">as before</span>' in form
     opened = client.post(f"{shown}rescore/", {"metrics": "exact_match", "given": "exact_match", "do": "metrics"})
     boxes = " ".join(opened.content.decode().split())
     assert 'name="metrics" value="exact_match" id="metric-exact_match" checked' in boxes

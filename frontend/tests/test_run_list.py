@@ -249,3 +249,11 @@ def test_columns_that_say_nothing_of_any_row_are_left_out(client: Client) -> Non
     assert "0 to 1" not in heads, "no score to draw"
     assert "401." in html
     assert "The model" not in html.partition("<tbody")[2]
+
+
+def test_runs_in_the_order_of_their_scores_say_that_these_do_not_compare(client: Client) -> None:
+    make_scored_run(make_dataset(2, slug="sums"))
+    said = "Scores of different benchmarks or metrics are not comparable."
+    assert said in words(client, "/runs/single/?sort=-score")
+    for path in ("/runs/single/", "/runs/single/?sort=-score&dataset=sums"):
+        assert said not in words(client, path)

@@ -223,6 +223,6 @@ def test_what_a_result_cost_and_its_final_answer_stand_beside_its_steps(client: 
     assert "Time 1.5 s Tokens 12 in, 3 out Cost" in shown
     assert f"Other runs {int(other.outcome == 'correct')} of 1 correct" in shown
     assert "Clear" not in shown
-    assert "No step matches." in text_of(client, address(result) + "?text=nowhere")
+    assert "No step contains “nowhere”." in text_of(client, address(result) + "?text=nowhere")
     empty = client.get(address(result) + "?text=nowhere").content.decode()
     assert f'href="{address(result)}">Show all steps</a>' in empty

@@ -106,5 +106,6 @@ def _rescore_page(
         choice = metric_choice(run.dataset_version, preset_metrics(run.dataset), form.metrics, form.judge)
     titles = [metric_title(name).removeprefix(PREFIX) for name in form.metrics]
     context |= {"form": form, "run": run, "metrics": choice, "scored_by": titles, "crumbs": crumbs}
+    context["is_same"] = form.metrics == run.metrics and not form["rubric"].value()
     context["present"] = RUNS.where(datasets=False, asked=False, cost=False).of([run], title=f"Scores of run {run.pk}")
     return render(request, "frontend/runs/rescore.html", context, status=status)
