@@ -15,7 +15,7 @@ from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.extraction import extract_text
 from benchmarks.metrics.registered_metrics import parts_of
 from benchmarks.models import Dataset, DatasetVersion, Run, Score, Task
-from benchmarks.presentation.numbers import number, plural, points, score
+from benchmarks.presentation.numbers import number, plural, score, whole_points
 from benchmarks.presentation.ranks import listed
 from benchmarks.statistics import task_analysis as statistics
 from benchmarks.statistics.paired import compare
@@ -40,7 +40,7 @@ _TO_DO = {
     "missed": "Read them to learn where models fail: the audit confirms the expected answer.",
     "negative": "Read the task: better models get it wrong more often.",
     "never": "Read the task: no run has it right, so it is very hard, unclear or wrong.",
-    "saturated": "Replace with harder ones: {best} have them right.",
+    "saturated": "Replace with harder ones: {best} solve them.",
     "duplicate": "Keep one: the text repeats or resembles that of an earlier task.",
 }
 """Flag → what to do with the tasks that have it, and why."""
@@ -163,8 +163,10 @@ class TaskAnalysis:
         if self.effective is None:
             return ""
         interval = ""
-        if self.effective.low is not None:
+        if self.effective.low is not None and self.effective.high is not None:
             interval = f" ({number(self.effective.low)} to {number(self.effective.high)})"
+            if self.effective.low <= 0 and self.effective.high >= len(self.tasks):
+                interval = f", roughly estimated from {plural(len(self.models), 'model')}"
         return f"Effective tasks: about {number(self.effective.tasks)}{interval}."
 
     @property
@@ -176,7 +178,7 @@ class TaskAnalysis:
             if each.difference is None:
                 sentences.append(f"These tasks cannot tell {pair} apart.")
             else:
-                detected = f"{points(each.difference)} points or more"
+                detected = f"{whole_points(each.difference)} points or more"
                 sentences.append(f"Between {pair}, these tasks can show differences of {detected}.")
         return sentences
 

@@ -35,6 +35,7 @@ from benchmarks.presentation.numbers import (
     plural,
     rank_range,
     score,
+    whole_points,
 )
 from benchmarks.presentation.tables import aligned
 from benchmarks.queries.experiments import Progress as Sums
@@ -63,7 +64,7 @@ def plan_text(plan: ExperimentPlan) -> str:
         f"duration: {duration(plan.seconds_low)} (all at once) to {duration(plan.seconds_high)} (one after the other)",
     ]
     for slug, difference in plan.detectable.items():
-        shown = "none" if difference is None else percent(difference)
+        shown = "none" if difference is None else f"{whole_points(difference)} points"
         lines.append(f"detectable difference on {slug}: {shown}, between two of {plan.candidates}, with 80% power")
     lines += [f"{slug}: {outlook.sentence}" for slug, outlook in plan.subsets.items()]
     lines += plan.warnings

@@ -102,7 +102,7 @@ def _not_significant(comparison: Comparison, a: str, b: str, p_text: str) -> lis
     if not comparison.is_hopeless and comparison.detectable_difference is not None:
         sentences.append(
             f"With {_shared_tasks(comparison)}, differences of "
-            f"{points(comparison.detectable_difference)} points or more are detectable with "
+            f"{whole_points(comparison.detectable_difference)} points or more are detectable with "
             f"{100 * comparison.power:g}% power."
         )
     return sentences

@@ -162,8 +162,13 @@ GLOSSARY = {
     ),
     "effective_tasks": Entry(
         "Effective tasks",
-        "The number of coin flips that would separate two models as often as these tasks do: tasks that all models "
-        "solve, or none, add nothing.",
+        "The number of coin flips that would separate two models as often as these tasks do. Two models differ on half "
+        "of the coin flips, so a task on which they differ counts twice, any other not at all; in all, at most the "
+        "number of tasks.",
+    ),
+    "too_easy": Entry(
+        "Too easy",
+        "Each of the best models solves the task: the better half of the models, at least three.",
     ),
     "readable": Entry(
         "Readable mean",

@@ -38,8 +38,8 @@ def points(difference: float) -> str:
 
 
 def whole_points(difference: float) -> str:
-    """An assumed difference, of which tenths would say too much: ``0.298`` → ``30``."""
-    return f"{100 * difference:.0f}"
+    """A difference that tasks can show, of which tenths would say too much: ``0.298`` → ``30``, ``0.004`` → ``0.4``."""
+    return f"{100 * difference:.0f}" if difference >= 0.01 else points(difference)
 
 
 def signed_points(difference: float | None) -> str:

@@ -420,7 +420,7 @@ ESTIMATES = (
     ),
     Row(
         "Discrimination and flags of tasks",
-        "AnalyzedTask.discrimination; AnalyzedModel.mean; head Discrimination; term discrimination",
+        "AnalyzedTask.discrimination; AnalyzedModel.mean; head Discrimination; term discrimination; term too_easy",
         "Task analysis",
         (31, 32),
         "benchmarks.statistics.task_analysis:discrimination",

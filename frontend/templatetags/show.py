@@ -47,7 +47,7 @@ def _none_if_empty(write: Callable[..., str]) -> Callable[..., str]:
 for _write in (
     *(numbers.number, numbers.score, numbers.money, numbers.duration, numbers.milliseconds, numbers.p_value),
     numbers.p_words,
-    *(numbers.chance, numbers.percent, numbers.size, numbers.plural),
+    *(numbers.chance, numbers.percent, numbers.size, numbers.plural, numbers.whole_points),
 ):
     register.filter(_write.__name__, _none_if_empty(_write))
 for _label in (labels.words, labels.sentence_case, labels.metric_title, labels.event_title):

@@ -1068,7 +1068,7 @@ def test_the_flags_of_an_analysis_are_links_to_their_tasks(client: Client) -> No
     html = page(client, f"/datasets/{dataset.slug}/analysis/")
     assert "<strong>3 of 3 tasks need a look.</strong>" in html
     assert re.search(
-        r'href="\?flag=saturated">2 too easy</a>\s+<span>Replace with harder ones: all 3 models have', html
+        r'href="\?flag=saturated">2 too easy</a>\s+<span>Replace with harder ones: all 3 models solve', html
     )
     chosen = page(client, f"/datasets/{dataset.slug}/analysis/?flag=saturated")
     assert re.search(r'href="\?flag=saturated" aria-current="true"', chosen)

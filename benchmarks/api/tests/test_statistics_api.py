@@ -20,7 +20,7 @@ from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.finishing import refresh_summary
 from benchmarks.models import Dataset, Run
 from benchmarks.presentation.comparisons import comparison_sentences
-from benchmarks.presentation.numbers import points
+from benchmarks.presentation.numbers import points, whole_points
 from benchmarks.statistics.paired import compare, holm
 from tests.loopback.faults import FAULTS, Fault
 from tests.loopback.replies import Asked
@@ -238,7 +238,7 @@ def test_a_size_is_planned_for_a_difference(endpoint: Endpoint, client: Client) 
     assert answer["plan"]["cost_low"] > 0
     assert answer["tasks_there"] == 100
     assert answer["detectable"] > 0.05
-    assert points(answer["detectable"]) in answer["available"]
+    assert whole_points(answer["detectable"]) in answer["available"]
 
 
 @pytest.mark.parametrize(

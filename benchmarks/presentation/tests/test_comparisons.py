@@ -53,7 +53,7 @@ def test_the_newer_run_is_the_subject_of_a_change():
 
 def test_a_difference_that_is_not_significant_comes_with_the_detectable_one():
     comparison = compare(*two_runs(30, 24, 480))
-    detectable = f"{100 * comparison.detectable_difference:.1f}"
+    detectable = f"{100 * comparison.detectable_difference:.0f}"
     assert comparison_sentence(comparison) == (
         "No significant difference between A and B (B minus A: 1.2 points, −1.8 to 4.4). "
         "The paired test gives p = 0.50. "

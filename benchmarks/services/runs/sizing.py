@@ -13,7 +13,7 @@ from benchmarks.analysis.score_table import read_scores
 from benchmarks.engine.execution.subsets import MOST_TASKS, Outlook, outlooks, tasks_of_estimate
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, Dataset, Run
-from benchmarks.presentation.numbers import percent, plural, points
+from benchmarks.presentation.numbers import percent, plural, points, whole_points
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.requests import StrictNumber, validated_by
 from benchmarks.services.runs.estimate import RunPlan, plan_of, tasks_of
@@ -137,7 +137,7 @@ def size_run(data: Any) -> Sizing:
         + (
             "no difference is detectable with this power."
             if detectable is None
-            else f"differences of {points(detectable)} points or more are detectable."
+            else f"differences of {whole_points(detectable)} points or more are detectable."
         ),
         _fewer_tasks(request),
     )
