@@ -38,10 +38,10 @@ _CLOSING = 0.6
 """Factor by which the search grid shrinks along an axis in each round."""
 _STEPS = (-1.0, -0.5, 0.0, 0.5, 1.0)
 _ROUNDS = 300
-ABOVE = "above {:g}, the hardest level tested"
-BELOW = "below {:g}, the easiest level tested"
-PROBABLY_ABOVE = "probably above {:g}, the hardest level tested"
-PROBABLY_BELOW = "probably below {:g}, the easiest level tested"
+ABOVE = "above {:g}, the hardest level in the fit"
+BELOW = "below {:g}, the easiest level in the fit"
+PROBABLY_ABOVE = "probably above {:g}, the hardest level in the fit"
+PROBABLY_BELOW = "probably below {:g}, the easiest level in the fit"
 
 
 class ThresholdStatus(StrEnum):

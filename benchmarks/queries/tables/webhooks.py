@@ -23,6 +23,12 @@ def _host(row: WebhookRow) -> Cell:
     return [*([row.host] if row.host else []), *([problem] if row.problem else [])]
 
 
+def _state(row: WebhookRow) -> Cell:
+    if row.problem:
+        return State("failed", "Cannot deliver")
+    return delivery_state(row.latest) if row.latest else ""
+
+
 def _given_up(row: WebhookRow) -> Cell:
     count = number(row.given_up)
     return Link(count, "webhook", (row.name,), {"state": "given_up"}) if row.given_up else count
@@ -51,7 +57,7 @@ WEBHOOKS = Table[WebhookRow](
         Column("Events", lambda row: ", ".join(map(event_title, row.events)) or "All", only="page"),
         Column("Events", lambda row: ", ".join(row.events) or "All", only="text"),
         Column("Latest delivery", lambda row: Moment(row.latest.created_at) if row.latest else "Never", look="nowrap"),
-        Column("Status", lambda row: delivery_state(row.latest) if row.latest else ""),
+        Column("Status", _state),
         Column("Delivered", lambda row: row.delivered, "number"),
         Column("Pending", lambda row: row.pending, "number"),
         Column("Given up", _given_up, "number"),

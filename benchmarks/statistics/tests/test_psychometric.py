@@ -81,8 +81,8 @@ def test_lapses_that_are_not_allowed_for_pull_the_threshold_down():
 
 def test_data_without_a_visible_curve_have_no_threshold_and_a_note():
     for levels, status, note in (
-        ([Level(x, 40, 40) for x in (2, 4, 8)], "beyond", "above 8, the hardest level tested"),
-        ([Level(x, 5, 40) for x in (2, 4, 8)], "before", "below 2, the easiest level tested"),
+        ([Level(x, 40, 40) for x in (2, 4, 8)], "beyond", "above 8, the hardest level in the fit"),
+        ([Level(x, 5, 40) for x in (2, 4, 8)], "before", "below 2, the easiest level in the fit"),
         ([Level(x, 25, 40) for x in (2, 4, 8)], "flat", "no significant decrease with difficulty"),
         ([Level(x, 15 + 2 * x, 40) for x in (2, 4, 8)], "flat", "no significant decrease with difficulty"),
         ([Level(4, 20, 40)], "too_few", "unknown: needs scores at two or more levels of difficulty"),
