@@ -257,7 +257,8 @@ def _levels(points: Sequence[Row]) -> Axis:
 
 def _tick(by: str, value: float) -> str:
     if by == "cost":
-        return f"${value:,.6g}"
+        whole, dot, cents = f"{value:,.6g}".partition(".")
+        return f"${whole}{dot}{cents.ljust(2, '0') if dot else ''}"
     return f"{1000 * value:,.6g} ms" if value < 1 else f"{value:,.6g} s"
 
 

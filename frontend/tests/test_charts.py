@@ -146,7 +146,7 @@ def test_what_is_free_stands_beside_a_logarithmic_axis() -> None:
     chart = charts.quality_against("cost", [*CONTENDERS, free], SCORE)
     assert chart is not None
     assert [row[1] for row in chart.rows] == [12.0, 0.3, 5.0, 0.0]
-    assert text_of(panel_of(chart))[3:8] == ["Free", "$0.5", "$1", "$2", "$5"]
+    assert text_of(panel_of(chart))[3:8] == ["Free", "$0.50", "$1", "$2", "$5"]
 
 
 def test_what_has_no_known_cost_is_named_below_the_chart() -> None:
@@ -239,7 +239,7 @@ def test_the_names_of_versions_do_not_cover_each_other() -> None:
 def test_the_ticks_of_a_logarithmic_axis_have_units_and_room() -> None:
     fast = Contender("c/fast", level(0.5, 0.4, 0.6, 100), cost=0.011, latency=9.0)
     slow = Contender("c/slow", level(0.6, 0.5, 0.7, 100), cost=12.0, latency=12_000.0)
-    for by, ticks in (("cost", ["$0.01", "$0.1", "$1", "$10"]), ("latency", ["10 ms", "100 ms", "1 s", "10 s"])):
+    for by, ticks in (("cost", ["$0.01", "$0.10", "$1", "$10"]), ("latency", ["10 ms", "100 ms", "1 s", "10 s"])):
         chart = charts.quality_against(by, [fast, slow], SCORE)
         assert chart is not None
         texts = text_of(panel_of(chart))

@@ -57,11 +57,11 @@ def test_variants_of_one_model_are_joined_by_a_dashed_line() -> None:
 def test_what_is_free_stands_beside_a_logarithmic_axis() -> None:
     html = drawn(contender("a/x", 0.5, 0.0), contender("a/y", 0.6, 0.1), contender("a/z", 0.7, 10.0))
     texts = re.findall(r'text-anchor="middle">([^<]+)</text>', html)
-    assert texts == ["Free", "$0.1", "$1", "$10"]
+    assert texts == ["Free", "$0.10", "$1", "$10"]
 
 
 @pytest.mark.parametrize(
-    ("highest", "ticks"), [(100.0, ["$0", "$50", "$100"]), (0.8, ["$0", "$0.2", "$0.4", "$0.6", "$0.8"])]
+    ("highest", "ticks"), [(100.0, ["$0", "$50", "$100"]), (0.8, ["$0", "$0.20", "$0.40", "$0.60", "$0.80"])]
 )
 def test_the_ticks_of_an_axis_from_0_are_round_numbers(highest: float, ticks: list[str]) -> None:
     html = drawn(contender("a/x", 0.5, highest / 2), contender("a/y", 0.6, highest))
