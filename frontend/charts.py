@@ -104,6 +104,8 @@ def _bar(plot: Plot, low: float, high: float, count: int) -> SafeString:
 
 _MANY = 40
 """Runs after which dots and lines are thin, so that one does not cover the next."""
+_ENOUGH = 4
+"""Runs from which on a chart over time has its full height."""
 _NAME_ROOM = 0.06
 """Share of the width that the name of a version takes."""
 
@@ -134,7 +136,8 @@ def score_over_time(name: str, title: str, points: Sequence[Row], measure: Measu
         (point["run"], point["at"][:16].replace("T", " "), point["version"], *(point[name] for name in FIGURES))
         for point in points
     )
-    drawn = plot.drawn(parts, sentence(title, note), height=160, look="plot many" if many else "plot")
+    height = 160 if len(points) >= _ENOUGH else 96
+    drawn = plot.drawn(parts, sentence(title, note), height=height, look="plot many" if many else "plot")
     return Chart(name, title, note, (drawn,), ("Run", "Time", "Version", *INTERVAL_COLUMNS), table)
 
 

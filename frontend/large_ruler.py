@@ -91,12 +91,14 @@ class LargeRuler:
         if not shown:
             return SafeString("")
         places, bottom = _places(shown)
-        parts = [*self._axis(bottom), *(part for each in shown for part in self._mark(each, places[id(each)]))]
+        marks = (part for each in shown for part in self._mark(each, places[id(each)]))
+        # The names of phones stand on the lines of the axis, which the rims of their letters interrupt.
+        parts = [*self._axis(bottom), _names(shown, places), *marks]
         end = bottom + _BELOW * len(self.baselines) + 20
         means = "1 mean with 95% interval" if len(shown) == 1 else f"{len(shown)} means with 95% intervals"
         label = self.label or f"{means}. The table below has the numbers."
         joined = SafeString("") if self.has_letters else _brackets(shown, places)
-        return svg("ruler large", end, label, (_names(shown, places), *parts, joined))
+        return svg("ruler large", end, label, (*parts, joined))
 
     def _axis(self, bottom: int) -> Iterator[SafeString]:
         end = bottom + _BELOW * len(self.baselines)

@@ -316,7 +316,7 @@ def test_a_measurement_without_bounds_has_no_axis_from_0_to_1() -> None:
     assert chart is not None
     assert "interval" not in chart.note
     assert text_of(panel_of(chart))[-1].startswith("420 ms n = ")
-    assert text_of(panel_of(chart))[2:6] == ["200", "400", "600", "800"]
+    assert text_of(panel_of(chart))[:4] == ["200", "400", "600", "800"]
 
 
 def test_hostile_labels_stay_text_and_never_end_the_process() -> None:

@@ -120,7 +120,7 @@ def _rows(analysis: TaskAnalysis, places: Sequence[int]) -> list[AnalyzedTask]:
     ids = analysis.tasks.tolist()
     tasks = (
         Task.objects.only("task_id", "name", "difficulty", "group", "is_doubtful", "version")
-        .annotate(expected_preview=Left("expected_output", _PREVIEW))
+        .annotate(input_preview=Left("input", _PREVIEW), expected_preview=Left("expected_output", _PREVIEW))
         .in_bulk([ids[place] for place in {*places, *others.values()}])
     )
     return [
