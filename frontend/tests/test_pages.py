@@ -675,7 +675,7 @@ def test_the_files_of_canvases_say_where_they_come_from_and_how_to_export_them(c
     canvas_set = generate_canvas_set({"shapes": "3", "count": 2, "seed": 3})
     html = page(client, f"/datasets/{canvas_set.dataset.slug}/files/")
     assert f"seed {canvas_set.seed}" in html
-    assert f'value="python manage.py canvases export {canvas_set.slug} exported"' in html
+    assert f"python manage.py canvases export {canvas_set.slug} exported</pre>" in html
     address = f"/datasets/{canvas_set.dataset.slug}/download.zip"
     assert f'href="{address}"' in html
     packed = client.get(address)
