@@ -114,7 +114,7 @@ def connect(tab: Tab, bot: str, name: str) -> None:
     page.get_by_role("button", name=f'text "{PASSAGES[1]}"').click()
     assert page.get_by_label("Answer", exact=True).input_value() == "reply.text"
     assert page.get_by_label("Retrieved passages", exact=True).input_value() == "reply.sources[].text"
-    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_label("Name required", exact=True).fill(name)
     fits(tab, "clicked")
     page.get_by_role("button", name="Save system").click()
     page.get_by_text(f"System {name} saved.").wait_for()
