@@ -17,7 +17,7 @@ from django.test import Client
 
 from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.models import DatasetVersion, Experiment, ProviderCheck, Run, RunKind, Schedule, ScheduledRun, ScoreDrop
-from benchmarks.presentation.numbers import duration
+from benchmarks.presentation.numbers import duration, money
 from benchmarks.run_parameters import labels
 from benchmarks.services.datasets.versions import spec_of
 from benchmarks.services.errors import InvalidRequest
@@ -532,9 +532,9 @@ def test_each_model_says_its_last_score_and_what_the_chosen_tasks_cost_with_it(
     plan = page(client, "/runs/new/plan/", {"model": MODEL, "dataset": "sums"})
     high = plan_run({"model": MODEL, "dataset": "sums", "metrics": ["exact_match"]}).known_high
     assert high
-    assert f"up to ${high:.3g}" in plan
+    assert f"up to {money(high)}" in plan
     whole = page(client, f"/runs/new/?dataset=sums&model={MODEL}")
-    assert re.search(rf'<small id="cost-\w+"[^>]*>up to \${high:.3g}</small>', whole)
+    assert re.search(rf'<small id="cost-\w+"[^>]*>up to {re.escape(money(high))}</small>', whole)
     assert 'hx-trigger="input delay:400ms"' in whole, "its provider was checked within the last minute"
     ProviderCheck.objects.all().delete()
     assert 'hx-trigger="load, ' in page(client, f"/runs/new/?dataset=sums&model={MODEL}")

@@ -276,7 +276,7 @@ def test_who_labels_can_open_the_steps_and_blind_sees_no_model_in_them(client: C
     result = run.results.get()
     did = [
         Step(kind="model_call", name="large-2026-01", text="I look.", tokens_in=4, tokens_out=2, agent="acme-agent"),
-        Step(kind="tool_call", name="find_order", arguments={"order_id": 1042}, result="paid " * 200 + "END"),
+        Step(kind="tool_call", name="find_order", arguments={"order_id": 1042}, result="paid " * 200 + "in the end"),
         Step(kind="model_call", name="large-2026-01", error="large-2026-01 is overloaded"),
         Step(kind="score", name="judged by acme/judge", result=0.75),
         *(Step(kind="tool_call", name=f"wait_{number}") for number in range(120)),
@@ -286,10 +286,10 @@ def test_who_labels_can_open_the_steps_and_blind_sees_no_model_in_them(client: C
     html = labeling(client, queue, do="start")
     assert "Steps (124)" in html
     assert all(text in html for text in ("I look.", "find_order", "order_id: 1042", "paid paid", "2 · Tool call"))
-    assert "END" not in html
+    assert "in the end" not in html
     address = f"/reviews/{queue.pk}/label/"
     assert 'href="?from=1&amp;step=2#step-2">Whole step' in html
-    assert "END" in client.get(f"{address}?from=1&step=2").content.decode()
+    assert "in the end" in client.get(f"{address}?from=1&step=2").content.decode()
     following = client.get(f"{address}?from=101").content.decode()
     assert "wait_119" in following
     shown = html + following + client.get(f"{address}?step=3").content.decode()
