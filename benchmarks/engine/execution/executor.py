@@ -125,9 +125,11 @@ class RunExecutor:
         try:
             while True:
                 self._check()
-                if self.sending and not self.exhausted and self.in_progress < self._target():
+                # Asked once: it falls as time passes, and a claim of less than nothing would end the run.
+                target = self._target()
+                if self.sending and not self.exhausted and self.in_progress < target:
                     before = self.in_progress
-                    self._claim()
+                    self._claim(target)
                     if self.in_progress > before:
                         continue  # all slots are busy before the first answer is waited for
                 # Every claimed unit comes back through the inbox, also when it was aborted, so this count reaches 0.
@@ -152,9 +154,8 @@ class RunExecutor:
             return slots
         return slots + max(slots // 2, int(rate * AHEAD_SECONDS))
 
-    def _claim(self) -> None:
+    def _claim(self, target: int) -> None:
         """Claim stored answers that wait for their judge, else pending results, and submit what the budget covers."""
-        target = self._target()
         # Half the slots on top make claims fewer and larger, unless other leases have a use for them.
         extra = self.lease.slots // 2 if target > self.lease.slots else 0
         limit = min(target - self.in_progress + extra, MAX_BATCH if self.in_progress else FIRST_BATCH)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import socket
 import threading
 import time
@@ -295,6 +296,17 @@ def test_an_executor_claims_ahead_if_answers_are_quick_or_it_is_alone(
         assert work._target() == at_first, f"concurrency {concurrency}"
         work.began, work.finished = time.monotonic() - 1, 100
         assert work._target() > 40, f"concurrency {concurrency}"
+
+
+def test_a_run_outlives_a_machine_that_stands_still_while_it_decides_what_to_claim(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rate falls meanwhile, and with it the target: below what is in progress already."""
+    endpoint(lambda asked: "2", delay_ms=20)
+    targets = itertools.cycle((40, 1))
+    monkeypatch.setattr(executor.RunExecutor, "_target", lambda work: next(targets))
+    run = worked(make_run(make_dataset(60), concurrency=4))
+    assert (run.status, run.done) == (RunStatus.COMPLETED, 60), run.error_message
 
 
 def test_a_breaker_that_trips_for_one_lease_stops_the_others(
