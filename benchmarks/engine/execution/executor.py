@@ -126,8 +126,7 @@ class RunExecutor:
             while True:
                 self._check()
                 # Asked once: it falls as time passes, and a claim of less than nothing would end the run.
-                target = self._target()
-                if self.sending and not self.exhausted and self.in_progress < target:
+                if self.sending and not self.exhausted and self.in_progress < (target := self._target()):
                     before = self.in_progress
                     self._claim(target)
                     if self.in_progress > before:
