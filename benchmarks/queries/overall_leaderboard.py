@@ -40,18 +40,20 @@ class Overall:
     @property
     def sentences(self) -> list[str]:
         """Who leads by the mean rank, and who comes next with which; empty if nobody is ranked."""
-        ranked = [(row, row.mean_rank) for row in self.rows if row.mean_rank is not None]
-        if not ranked:
+        first, behind = list[tuple[str, MeanRank]](), list[tuple[str, MeanRank]]()
+        for row in self.rows:
+            if row.mean_rank and row.places:
+                (first if row.places[0] == 1 else behind).append((row.named, row.mean_rank))
+        if not first:
             return []
-        first = [(row, rank) for row, rank in ranked if row.places and row.places[0] == 1]
-        leaders, over = tied_names([row.named for row, _ in first], len(ranked)), plural(len(self.columns), "benchmark")
+        leaders = tied_names([name for name, _ in first], len(first) + len(behind))
+        over = plural(len(self.columns), "benchmark")
         if len({rank.mean for _, rank in first}) > 1:
             said = [f"{leaders} share the lead over {over}; the ranges of their mean ranks overlap."]
         else:
             verb = "have" if len(first) > 1 else "has"
             said = [f"{leaders} {verb} the best mean rank over {over}, {_mean_rank(first[0][1])}."]
-        behind = [(row, rank) for row, rank in ranked if (row, rank) not in first]
-        return said + [f"{row.named} is next with {_mean_rank(rank)}." for row, rank in behind[:1]]
+        return said + [f"{name} is next with {_mean_rank(rank)}." for name, rank in behind[:1]]
 
     @property
     def problem(self) -> str:
