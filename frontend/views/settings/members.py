@@ -31,7 +31,7 @@ VIEW, ADD, CHANGE = "auth.view_user", "auth.add_user", "auth.change_user"
 
 _ROLES = [
     *((name.capitalize(), may_do) for name, may_do in ROLE.items()),
-    ("Superuser", "May do everything; made in the admin"),
+    ("Superuser", "May do everything; created in the admin"),
 ]
 
 member_list = list_page(
