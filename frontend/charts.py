@@ -26,9 +26,9 @@ from frontend.plots import Axis, Plot, percent, round_axis, round_step
 _FRONTIER = ("On the frontier", "Behind the frontier")
 _AGAINST = {
     "cost": ("cost", "Cost per 1,000 results (USD)", "price"),
-    "latency": ("latency", "Median latency (s)", "speed"),
+    "latency": ("latency", "{} (s)", "speed"),
 }
-"""Axis → its name, its column, and what is best at each of its values."""
+"""Axis → its name, its column (of the title of latencies), and what is best at each of its values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,9 @@ _MARGIN = 1.15
 """By which the axis of costs or latencies reaches beyond the marks."""
 
 
-def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) -> Chart | None:
+def quality_against(
+    by: str, contenders: Sequence[Contender], measure: Measure, latency: str = "Median latency"
+) -> Chart | None:
     """Quality versus ``cost`` or ``latency`` of at least two contenders, with the efficient frontier.
 
     What is free stands in a strip of its own beside a logarithmic axis. Baselines are not models to choose from.
@@ -199,7 +201,7 @@ def quality_against(by: str, contenders: Sequence[Contender], measure: Measure) 
         title,
         note,
         (tradeoffs.drawn(points, best, x, y, sentence(title, note)),),
-        ("Model", column, *INTERVAL_COLUMNS, "Efficient frontier"),
+        ("Model", column.format(latency), *INTERVAL_COLUMNS, "Efficient frontier"),
         tuple(tuple(point[key] for key in ("label", "x", *FIGURES, "frontier")) for point in points),
     )
 

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from benchmarks.analysis.averages import Average, can_average
 from benchmarks.analysis.comparisons import FACETS
 from benchmarks.analysis.effects import effects
-from benchmarks.analysis.matrices import Cell, Row, cell_of
+from benchmarks.analysis.matrices import Cell, Row, cell_of, latency_title
 from benchmarks.analysis.score_table import metric_of
 from benchmarks.models import Experiment, Run
 from benchmarks.presentation.numbers import (
@@ -111,7 +111,6 @@ def board_row(row: Row, braces: Sequence[tuple[str, str]] = (), counts: Sequence
     place = row.place
     wholes = list({cell.run.pk: cell for cell in row.cells if cell is not None}.values())
     costs, done = [cell.cost_usd for cell in wholes], sum(cell.run.done for cell in wholes)
-    latencies = [cell.latency_ms for cell in wholes if cell.latency_ms is not None]
     tokens = known_sum(*(cell.run.tokens_out for cell in wholes))
     return BoardRow(
         row=row,
@@ -121,7 +120,7 @@ def board_row(row: Row, braces: Sequence[tuple[str, str]] = (), counts: Sequence
             for cell, told in zip(row.cells, counts or [""] * len(row.cells), strict=True)
         ],
         cost=None if None in costs or not done else 1000 * sum(filter(None, costs)) / done,
-        latency_ms=sum(latencies) / len(latencies) if latencies else None,
+        latency_ms=row.latency_ms,
         tokens_out=tokens / done if done and tokens is not None else None,
         braces=braces,
     )
@@ -219,7 +218,7 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
         "unranked": rest,
         "columns": [*zip(grid.columns, counts or [""] * len(grid.columns), strict=True)],
         "has_overall": bool(facet) or len(grid.columns) > 1,
-        "averages_latency": any(len({run.pk for run in row.runs}) > 1 for row in grid.rows),
+        "latency_title": latency_title(grid.rows),
         "metrics": [metric_row(name) for name in reads.metrics_of(runs)],
         "datasets": sorted({(run.dataset.slug, run.dataset.title) for run in runs}),
         "facets": [(name, FACETS[name]) for name in reads.facets_of(alone)] if alone else [],
@@ -296,7 +295,8 @@ def matrix_charts(context: Mapping[str, Any]) -> list[Chart | None]:
         Contender(each.row.name, _level(each.row, context["metric"]), each.cost, each.latency_ms, each.row.model)
         for each in ranked
     ]
-    return [charts.quality_against(by, contenders, measure) for by in ("cost", "latency")]
+    latency = latency_title(each.row for each in ranked)
+    return [charts.quality_against(by, contenders, measure, latency) for by in ("cost", "latency")]
 
 
 def versus(a: Run, b: Run) -> list[tuple[str, str, str, str]]:

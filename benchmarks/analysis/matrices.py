@@ -6,7 +6,7 @@ have ended; that is computed when it is first read and kept in the cache until o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.analysis.kept import kept_for
@@ -78,8 +78,20 @@ class Row:
         return list({cell.run.pk: cell.run for cell in self.cells if cell is not None}.values())
 
     @property
+    def latency_ms(self) -> float | None:
+        """The median of its run; of several, the mean of their medians."""
+        of_runs = {cell.run.pk: cell.latency_ms for cell in self.cells if cell is not None}
+        known = [latency for latency in of_runs.values() if latency is not None]
+        return sum(known) / len(known) if known else None
+
+    @property
     def is_baseline(self) -> bool:
         return all(run.is_baseline for run in self.runs)
+
+
+def latency_title(rows: Iterable[Row]) -> str:
+    """What ``latency_ms`` of the rows is called."""
+    return "Mean of median latencies" if any(len(row.runs) > 1 for row in rows) else "Median latency"
 
 
 @dataclass(frozen=True, slots=True)

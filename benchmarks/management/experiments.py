@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from benchmarks.analysis.matrices import Cell, Row
+from benchmarks.analysis.matrices import Cell, Row, latency_title
 from benchmarks.management.actions import (
     JSON,
     OK,
@@ -94,12 +94,11 @@ def experiment_text(experiment: Experiment, runs: Sequence[Run]) -> str:
     ]
     rows = [_cells(row) for row in grid.rows]
     reasons = [f"{row.name}: not ranked. {row.reason}" for row in grid.rows if row.reason]
-    return "\n\n".join([head, verdict, aligned([*columns, "latency"], rows), *reasons])
+    return "\n\n".join([head, verdict, aligned([*columns, latency_title(grid.rows).lower()], rows), *reasons])
 
 
 def _cells(row: Row) -> list[str]:
     place, overall = row.place, row.overall
-    latencies = [cell.latency_ms for cell in row.cells if cell and cell.latency_ms is not None]
     return [
         rank_range(place.rank_low, place.rank_high) if place else MISSING,
         row.model,
@@ -108,7 +107,7 @@ def _cells(row: Row) -> list[str]:
         place.group if place else MISSING,
         percent(place.best) if place else MISSING,
         *map(_score, row.cells),
-        milliseconds(sum(latencies) / len(latencies)) if latencies else MISSING,
+        milliseconds(row.latency_ms),
     ]
 
 

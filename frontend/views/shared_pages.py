@@ -10,6 +10,7 @@ from django.http import QueryDict
 
 from benchmarks.analysis import rankings
 from benchmarks.analysis.comparisons import Compared, common_metrics, compared_runs, newer_sentence
+from benchmarks.analysis.matrices import latency_title
 from benchmarks.exports.html_file import TextTable, tables_html
 from benchmarks.exports.matrix_files import NOTE
 from benchmarks.models import Run, ShareLink
@@ -123,24 +124,24 @@ def _matrix(runs: Sequence[Run], query: QueryDict) -> tuple[list[str], list[Text
     shown = [replace(row, variant=name) for row, name in zip(written.rows, names, strict=True)]
     written = replace(written, rows=shown)
     rows = [board_row(row) for row in grid.rows]
-    spent = _SPENT.of(rows)
+    spent = Table[BoardRow](
+        "Costs",
+        [
+            Column("$ per 1,000 results", lambda row: money(row.cost)),
+            Column(latency_title(grid.rows), lambda row: milliseconds(row.latency_ms)),
+        ],
+    )
     table = TextTable(
         "Scores",
-        [*written.table.heads, *_SPENT.heads],
-        [[*one, *other] for one, other in zip(written.table.of(written.rows).texts(), spent.texts(), strict=True)],
+        [*written.table.heads, *spent.heads],
+        [
+            [*one, *other]
+            for one, other in zip(written.table.of(written.rows).texts(), spent.of(rows).texts(), strict=True)
+        ],
     )
     ranked = [row for row in rows if row.row.place]
     charts = _pictures(matrix_charts({"ranked": ranked, "metric": metric})) if ranked else []
     return [*grid.sentences] or [grid.no_verdict], [table], charts
-
-
-_SPENT = Table[BoardRow](
-    "Costs",
-    [
-        Column("$ per 1,000 results", lambda row: money(row.cost)),
-        Column("Median latency", lambda row: milliseconds(row.latency_ms)),
-    ],
-)
 
 
 def _leaderboard(query: QueryDict) -> str | None:
