@@ -118,8 +118,7 @@ def _better_last(request: HttpRequest, a: Run, b: Run, metric: str) -> list[Run]
     first is a chosen or marked reference, or both are of one model, where the second is newer."""
     if params.whole_number(request.GET, "baseline") or a.baseline or newer_sentence(a, b):
         return [a, b]
-    difference = compared_runs([a, b], metrics=[metric])[0].comparison.difference
-    return [b, a] if difference is not None and difference < 0 else [a, b]
+    return sorted([a, b], key=lambda run: run.numbers_of(metric).mean or 0.0)
 
 
 def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:
