@@ -26,11 +26,11 @@ SHAPES = {
 }
 """The sign of a variant in a legend, and its outline around the mean."""
 MOST_MARKS = 40
-_TOP, _HEAD, _STEP, _BELOW = 18, 18, 16, 14
+_TOP, _HEAD, _STEP, _BELOW = 18, 22, 16, 20
 """Pixels above the first model, above the marks of each (where phones have its name), for a mark, for a baseline."""
 _NAME = 24
-_WORDS = 0.25
-"""Share of the axis that the words of a baseline take."""
+_NEAR_END = 0.7
+"""Share of the axis after which the words of a baseline stand to the left of its mark."""
 _MOST_BRACKETS = 4
 
 
@@ -113,13 +113,10 @@ class LargeRuler:
             yield format_html('<text x="{}" y="12" dx="5">best guess</text>', at)
         for place, mark in enumerate(sorted(self.baselines, key=lambda mark: mark.mean)):
             at, y = self.axis.at(mark.mean), bottom + _BELOW * place
-            yield format_html('<line class="other" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>', at, y + 2, end)
+            yield format_html('<line class="other" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>', at, y, y + 12)
             words = f"{visible(mark.name)} {score(mark.mean)}"
-            is_crossed = self.guess is not None and 0 <= self.guess - mark.mean < _WORDS <= mark.mean
-            side = ("end", -5) if mark.mean > 0.7 or is_crossed else ("start", 5)
-            yield format_html(
-                '<text x="{}" y="{}" dx="{}" text-anchor="{}">{}</text>', at, y + 11, side[1], side[0], words
-            )
+            side, dx = ("end", -6) if mark.mean > _NEAR_END else ("start", 6)
+            yield format_html('<text x="{}" y="{}" dx="{}" text-anchor="{}">{}</text>', at, y + 10, dx, side, words)
 
     def _mark(self, each: Scored, y: int) -> Iterator[SafeString]:
         look = " second" if each.second else ""
@@ -169,7 +166,7 @@ def _names(shown: Sequence[Scored], places: dict[int, int]) -> SafeString:
     for model, members in _of_models(shown).items():
         first, last = places[id(members[0])], places[id(members[-1])]
         name = cut(visible(model), _NAME)
-        rows += [("beside", -12, (first + last) // 2 + 4, "end", name), ("above", 0, first - 10, "start", name)]
+        rows += [("beside", -12, (first + last) // 2 + 4, "end", name), ("above", 0, first - 13, "start", name)]
     return format_html_join("", '<text class="name {}" x="{}" y="{}" text-anchor="{}">{}</text>', rows)
 
 

@@ -11,6 +11,7 @@ from django.http import HttpRequest, QueryDict
 
 from benchmarks.models import Outcome, Result, Run
 from benchmarks.presentation.labels import OUTCOME
+from benchmarks.presentation.numbers import number, plural
 from benchmarks.presentation.numbers import score as written
 from benchmarks.queries import task_grid as reads
 from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
@@ -78,9 +79,9 @@ def grid_context(
     chosen, baseline = reads.chosen_runs(runs, filters) if runs else (None, None)
     pk = params.whole_number(request.GET, "open")
     opened = None if pk is None else reads.open_task(runs, metric, pk)
-    number = params.whole_number(request.GET, "page") or 1
+    on_page = params.whole_number(request.GET, "page") or 1
     size = min(most, MOST_CELLS // max(len(runs), 1))
-    page = reads.task_page(runs, metric, filters, number, size=size, containing=pk)
+    page = reads.task_page(runs, metric, filters, on_page, size=size, containing=pk)
     closed = _query(request.GET, show=filters.show or None, open=None)
     rows = []
     for row in page.rows:
@@ -93,6 +94,7 @@ def grid_context(
         "all_columns": columns,
         "baseline": baseline,
         "tasks": page,
+        "counted": _counts(page, shown, chosen),
         "rows": rows,
         "outcomes": [name for name in Outcome.values if name in _outcomes(page)],
         "opened": _opened(opened, dict(names), baseline, marked) if opened and baseline else None,
@@ -109,6 +111,19 @@ def grid_context(
         "previous": page.number - 1,
         "next": page.number + 1,
     }
+
+
+def _counts(page: reads.TaskPage, columns: Sequence[Column], chosen: Run | None) -> str:
+    """How many tasks are right in which runs, as sentences."""
+    head = f"{plural(page.total, 'task')}, {plural(len(columns), 'run')}"
+    every, none, parts, n_split = "every run", "none", "", 0
+    if len(columns) == 2:
+        only = [(name, page.counts["only" if run == chosen else "only_wrong"]) for run, name in columns]
+        every, none, n_split = "both", "neither", sum(n for _, n in only)
+        parts = "".join(f", {number(n)} only in {name}" for name, n in only)
+    right = f"{number(page.all_right)} right in {every}{parts}, {number(page.all_wrong)} in {none}."
+    differ = f" Scores, partial ones included, differ on {number(page.disagree)}." if page.disagree != n_split else ""
+    return f"{head}: {right}{differ}"
 
 
 def _shows(

@@ -27,10 +27,10 @@ def teeth(html: str) -> list[list[str]]:
 
 def test_a_mark_has_its_interval_the_inner_half_of_it_and_its_number() -> None:
     html = drawn(mark("x", 0.5))
-    assert '<rect class="band" x="40.00%" y="31" width="20.00%" height="10" rx="4"/>' in html
-    assert '<rect class="half" x="45.00%" y="31" width="10.00%" height="10" rx="4"/>' in html
-    assert '<svg x="50.00%" y="36" overflow="visible"><path class="knob"' in html
-    assert '<text class="value" x="60.00%" y="40" dx="8">0.500</text>' in html
+    assert '<rect class="band" x="40.00%" y="35" width="20.00%" height="10" rx="4"/>' in html
+    assert '<rect class="half" x="45.00%" y="35" width="10.00%" height="10" rx="4"/>' in html
+    assert '<svg x="50.00%" y="40" overflow="visible"><path class="knob"' in html
+    assert '<text class="value" x="60.00%" y="44" dx="8">0.500</text>' in html
     assert 'role="img" aria-label="1 mean with 95% interval' in html
 
 
@@ -38,7 +38,7 @@ def test_the_variants_of_a_model_stand_together_and_have_signs_of_their_own() ->
     ruler = LargeRuler([mark("x", 0.8, variant="a"), mark("y", 0.6, variant="a"), mark("x", 0.4, variant="b")])
     assert ruler.legend == [("●", "a"), ("◆", "b")]
     assert re.findall(r'class="name beside"[^>]*>(\w)<', ruler.drawn) == ["x", "y"]
-    assert re.findall(r'class="value" x="[\d.]+%" y="(\d+)"', ruler.drawn) == ["40", "90", "56"]
+    assert re.findall(r'class="value" x="[\d.]+%" y="(\d+)"', ruler.drawn) == ["44", "98", "60"]
     assert LargeRuler([mark("x", 0.8)]).legend == []
 
 
@@ -50,7 +50,7 @@ def test_variants_without_a_sign_are_named_beside_their_numbers() -> None:
 
 def test_brackets_join_the_marks_of_a_group_and_stand_side_by_side_where_they_overlap() -> None:
     html = drawn(mark("x", 0.9, "A"), mark("y", 0.8, "A B"), mark("z", 0.7, "B"), mark("w", 0.1, "C"))
-    assert teeth(html) == [["36", "70"], ["70", "104"]]
+    assert teeth(html) == [["40", "78"], ["78", "116"]]
     assert re.findall(r'd="M\d+ \d+H(\d+)', html) == ["54", "66"]
 
 
@@ -72,8 +72,8 @@ def test_guessing_is_a_line_and_baselines_are_on_the_axis_only() -> None:
     assert '<line class="guess" x1="20.00%"' in html
     assert ">majority 0.300</text>" in html
     assert html.count('class="knob"') == 1
-    beside = drawn(mark("x", 0.5), baselines=[Mark("random", 0.3)], guess=0.4)
-    assert 'text-anchor="end">random 0.300</text>' in beside, "the line of guessing would cross it"
+    near_end = drawn(mark("x", 0.5), baselines=[Mark("copy", 0.9)])
+    assert 'text-anchor="end">copy 0.900</text>' in near_end
 
 
 def test_names_are_escaped_and_long_ones_cut() -> None:
