@@ -110,15 +110,12 @@ _NAME_ROOM = 0.06
 """Share of the width that the name of a version takes."""
 
 
-def score_over_time(name: str, title: str, points: Sequence[Row], measure: Measure) -> Chart:
+def score_over_time(name: str, title: str, note: str, points: Sequence[Row], measure: Measure) -> Chart:
     """The mean and interval of each run, the oldest first, each as far from the next: runs of one hour would cover each
     other between runs of other weeks.
 
     ``points`` have ``FIGURES``, ``at`` (ISO 8601), ``run``, ``version``, and ``is_new`` where the version changed.
     """
-    note = "Dot: a run, in order. Line: 95% interval."
-    if any(point["is_new"] for point in points):
-        note += " Dashed: another version from here on."
     y = measure.axis(point[figure] for point in points for figure in ("low", "mean", "high"))
     plot = Plot(_dates([datetime.fromisoformat(point["at"]) for point in points]), y)
     spots = [(place, point["mean"]) for place, point in enumerate(points)]

@@ -16,17 +16,16 @@ MOST_CHARTS = 12
 
 
 def history_charts(histories: Iterable[History], *, by_dataset: bool, least_days: int = 2) -> list[Chart]:
-    """One chart for each of the first histories of so many days or more, named by its dataset or by its model."""
+    """One chart for each of the first histories that moved, or are of so many days, named by its dataset or by its
+    model; those that moved first."""
+    told = [each for each in histories if _moved(each) or _days(each) >= least_days]
     shown = []
-    for place, history in enumerate(each for each in histories if _days(each) >= least_days):
-        if place == MOST_CHARTS:
-            break
-        name = history.dataset.title if by_dataset else history.model
-        title = ", ".join(filter(None, [f"{name}: {metric_row(history.metric).title}", history.setting]))
+    for place, history in enumerate(sorted(told, key=_moved, reverse=True)[:MOST_CHARTS]):
         shown.append(
             charts.score_over_time(
                 f"history-{place + 1}",
-                title,
+                history.dataset.title if by_dataset else history.model,
+                ", ".join(filter(None, [metric_row(history.metric).title, history.setting])),
                 [
                     {
                         "run": f"Run {point.run.pk}",
@@ -46,6 +45,14 @@ def history_charts(histories: Iterable[History], *, by_dataset: bool, least_days
             )
         )
     return shown
+
+
+def _moved(history: History) -> bool:
+    """Whether the interval of the last run lies apart from that of the run before, however soon that was."""
+    before, last = (point.numbers for point in history.points[-2:])
+    if before.low is None or before.high is None or last.low is None or last.high is None:
+        return False
+    return last.high < before.low or before.high < last.low
 
 
 def _days(history: History) -> int:

@@ -75,15 +75,18 @@ class Benchmark:
         return self.best.run.guess_of(self.standing.metric) if self.best and self.standing else None
 
     @property
-    def warnings(self) -> dict[str, str]:
-        """Why its scores may not tell models apart, in a word or two, and what that means."""
+    def few_tasks(self) -> str:
+        """What so few tasks can show of two models; empty if they are enough."""
         gap = gap_shown(self.dataset.current_version.task_count, tasks_per_cluster(self.dataset))
+        if gap is None:
+            return "Can show no gap between two models"
+        return f"Can show only gaps of {whole_points(gap)} points or more" if gap > _COARSE else ""
+
+    @property
+    def is_saturated(self) -> bool:
+        """Whether the best model has nearly every point."""
         low = self.best.numbers.low_missing if self.best else None
-        shows = "no gap between two models" if gap is None else f"only gaps of {whole_points(gap)} points or more"
-        return {
-            **({"Few tasks": f"Can show {shows}"} if gap is None or gap > _COARSE else {}),
-            **({"Saturated": "The best model has nearly every point"} if low is not None and low >= SATURATED else {}),
-        }
+        return low is not None and low >= SATURATED
 
     @property
     def otherwise(self) -> str:

@@ -73,7 +73,7 @@ def every_chart() -> list[Chart]:
         charts.quality_against("latency", CONTENDERS, SCORE),
         charts.deltas([("b", -0.1, -0.2, 0.0, 50), ("c", 0.05, -0.01, 0.11, 48)], "a", SCORE),
         *difficulty_charts.threshold_charts([CURVE]),
-        charts.score_over_time("history-1", "reasoning: Exact match", HISTORY, SCORE),
+        charts.score_over_time("history-1", "reasoning", "Exact match", HISTORY, SCORE),
     ]
     existing = [chart for chart in drawn if chart is not None]
     assert len(existing) == 10
@@ -173,7 +173,7 @@ def test_values_and_n_stand_beside_the_marks() -> None:
         (difficulty_charts.surface_lines(CELLS, SCORE), "0.650"),
         (difficulty_charts.surface_heat_map(CELLS, SCORE), "0.75"),
         (charts.histogram("spread", [0, 0.5, 1], [3, 44], SCORE), "44"),
-        (charts.score_over_time("history-1", "x", HISTORY, SCORE), "0.800"),
+        (charts.score_over_time("history-1", "x", "Exact match", HISTORY, SCORE), "0.800"),
     ):
         assert chart is not None
         assert words in text_of(drawing.svg(chart)), chart.name
@@ -199,7 +199,7 @@ def test_the_difference_of_the_second_of_two_runs_has_its_color() -> None:
 
 
 def test_a_score_over_time_names_versions_and_dates() -> None:
-    panel = panel_of(charts.score_over_time("history-1", "x", HISTORY, SCORE))
+    panel = panel_of(charts.score_over_time("history-1", "x", "Exact match", HISTORY, SCORE))
     assert "v2" in text_of(panel)
     assert "v1" not in text_of(panel)
     assert [text for text in text_of(panel) if text.startswith("Nov")] == ["Nov 1", "Nov 2", "Nov 3", "Nov 4"]
@@ -208,7 +208,7 @@ def test_a_score_over_time_names_versions_and_dates() -> None:
 
 def test_runs_are_evenly_spaced_whenever_they_ran() -> None:
     points = [HISTORY[0] | {"at": at} for at in ("2026-09-01T03:00:00", "2026-11-01T03:00:00", "2026-11-01T03:00:09")]
-    panel = panel_of(charts.score_over_time("history-1", "x", points, SCORE))
+    panel = panel_of(charts.score_over_time("history-1", "x", "Exact match", points, SCORE))
     assert re.findall(r'<circle class="best" cx="([\d.]+)%"', panel) == ["6.14", "50.00", "93.86"]
     assert text_of(panel)[3:6] == ["Sep 1", "Nov 1", "Nov 1"]
 
@@ -225,13 +225,13 @@ def test_runs_are_evenly_spaced_whenever_they_ran() -> None:
 def test_at_most_six_runs_have_their_date(hours: int, n: int, ticks: list[str]) -> None:
     first = datetime(2026, 5, 1)
     points = [HISTORY[0] | {"at": (first + place * timedelta(hours=hours)).isoformat()} for place in range(n)]
-    shown = text_of(panel_of(charts.score_over_time("history-1", "x", points, SCORE)))
+    shown = text_of(panel_of(charts.score_over_time("history-1", "x", "Exact match", points, SCORE)))
     assert shown[3:-1] == ticks
 
 
 def test_the_names_of_versions_do_not_cover_each_other() -> None:
     points = [HISTORY[0] | {"version": f"v{place}", "is_new": place > 0} for place in range(100)]
-    panel = panel_of(charts.score_over_time("history-1", "x", points, SCORE))
+    panel = panel_of(charts.score_over_time("history-1", "x", "Exact match", points, SCORE))
     assert panel.count('class="joined"') == 99
     assert [text for text in text_of(panel) if text.startswith("v")] == [f"v{n}" for n in range(1, 100, 7)]
 

@@ -39,9 +39,10 @@ def test_a_model_has_a_page_with_its_place_its_history_and_its_runs(client: Clie
     assert "Below 1" in html
     assert "−66.7" in html
     assert "2 of 2" in html
-    assert "Sums: Exact match" in html
+    assert "<figcaption>Sums<small>Exact match" in html
     chart = client.get("/models/openai/gpt-large/charts/history-1.svg")
-    assert b"Sums: Exact match" in chart.content
+    assert b"Sums" in chart.content
+    assert b"Exact match" in chart.content
     assert client.get("/models/openai/gpt-large/charts/history-9.svg").status_code == 404
     assert "Significantly behind others on Sums." in html
     assert "1,000 results cost $8.33. No result failed." in html
@@ -126,15 +127,18 @@ def test_the_page_of_a_dataset_draws_a_history_for_each_model(client: Client) ->
     a_history()
     a_history("vendor/small", (GOOD,))
     html = page(client, "/datasets/sums/")
-    assert "openai/gpt-large: Exact match" in html
-    assert "vendor/small: Exact match" not in html
+    assert "<figcaption>openai/gpt-large<small>Exact match" in html
+    assert "<figcaption>vendor/small" not in html
     assert client.get("/datasets/sums/charts/history-1.png").status_code == 200
 
 
-def test_runs_of_one_day_are_no_history(client: Client) -> None:
-    a_history()
+def test_runs_of_one_day_are_a_history_only_if_the_score_moved(client: Client) -> None:
+    a_history(values=(GOOD, GOOD))
+    a_history("vendor/small")
     Run.objects.update(created_at=timezone.now())
-    assert "Score over time" not in page(client, "/datasets/sums/")
+    html = page(client, "/datasets/sums/")
+    assert "<figcaption>vendor/small" in html
+    assert "<figcaption>openai/gpt-large" not in html
     assert "Score over time" not in page(client, "/models/openai/gpt-large/")
 
 
@@ -142,12 +146,10 @@ def test_versions_are_marked_only_where_there_is_more_than_one() -> None:
     point = {"at": "2026-01-01T00:00:00", "run": "Run 1", "version": "v1", "is_new": False}
     point |= {"mean": 0.5, "low": 0.4, "high": 0.6, "n": "5 of 5"}
     measure = Measure("exact_match", "Exact match")
-    one = score_over_time("history-1", "a", [point, point], measure)
-    two = score_over_time("history-1", "a", [point, {**point, "is_new": True}], measure)
+    one = score_over_time("history-1", "a", "Exact match", [point, point], measure)
+    two = score_over_time("history-1", "a", "Exact match", [point, {**point, "is_new": True}], measure)
     assert two.panels[0].count('class="joined"') == 1
     assert one.panels[0].count('class="joined"') == 0
-    assert "another version" in two.note
-    assert "another version" not in one.note
 
 
 def test_the_page_of_a_baseline_says_that_it_is_one(client: Client) -> None:

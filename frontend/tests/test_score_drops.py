@@ -84,7 +84,7 @@ def test_the_list_of_schedules_shows_the_scores_of_the_nights_and_what_fell(clie
     assert "No significant drop" in html
     page = client.get(f"/settings/schedules/{schedule.pk}/").content.decode()
     assert "<h2>Score over time</h2>" in page
-    assert "<figcaption>Sums: Exact match" in page
+    assert "<figcaption>Sums<small>Exact match" in page
     numbers = {"difference": -0.667, "low": -0.9, "high": -0.1, "p_adjusted": 0.001, "n_shared": 3, "sentence": "Fell."}
     ScoreDrop.objects.create(scheduled_run=turns[1], compared_with=nights[0], metric=nights[1].headline, **numbers)
     html = " ".join(client.get("/settings/schedules/").content.decode().split())

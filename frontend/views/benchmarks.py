@@ -27,6 +27,7 @@ def benchmarks(request: HttpRequest) -> HttpResponse:
         "page": page,
         "shown": table.of(rows, sortable=page.paginator.num_pages == 1),
         "has_marks": any(row.has_marks for row in rows),
+        "has_few": any(row.few_tasks for row in rows),
         "text": text,
         "may_edit": may_edit(request.user),
         "may_launch": launches,

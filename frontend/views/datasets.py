@@ -22,7 +22,7 @@ from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.dataset_format.messages import images_of
 from benchmarks.dataset_format.spec import TASK_KEYS, TaskSpec, as_mapping
 from benchmarks.extras import command
-from benchmarks.models import ERRORS, Dataset, DatasetVersion, Outcome, Result, Task
+from benchmarks.models import ERRORS, Dataset, DatasetVersion, Outcome, Result, ScoreDrop, Task
 from benchmarks.presentation.labels import metric_title, task_key
 from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.presentation.ranks import listed
@@ -33,6 +33,7 @@ from benchmarks.queries.leaderboard import read_guesses, standings, whole_runs
 from benchmarks.queries.live import live_state
 from benchmarks.queries.results import same_task_elsewhere
 from benchmarks.queries.runs import RunFilters, moved_by, run_list, runs_to_rescore
+from benchmarks.queries.schedules import open_score_drops
 from benchmarks.queries.tables.comparisons import MovedRow, moved_table
 from benchmarks.queries.tables.datasets import PROBLEMS, SCORED_DATASETS, VERSIONS, version_rows
 from benchmarks.queries.tables.runs import RUNS
@@ -43,6 +44,7 @@ from benchmarks.services.datasets.versions import spec_of
 from frontend import params
 from frontend.chart_parts import Chart
 from frontend.history import history_charts
+from frontend.inbox import drop_notices
 from frontend.large_ruler import LargeRuler, Scored
 from frontend.navigation import dataset_tabs, dataset_trail
 from frontend.texts import Difference, difference, excerpt
@@ -107,9 +109,11 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         url = reverse("frontend:dataset-tasks", args=(dataset_or_404(slug).slug,))
         return HttpResponseRedirect(f"{url}?{request.GET.urlencode()}")
     context = dataset_page(request, dataset_or_404(slug))
+    standing = _standing(context["version"])
     context |= {
         "runs": RUNS.where(datasets=False).of(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN], title="Latest runs"),
-        "standing": _standing(context["version"]),
+        "standing": standing,
+        "drops": drop_notices(_drops(standing["latest"])) if standing else [],
         "charts": placed(_charts(context["dataset"]), "dataset-chart", slug),
         "analysis": _analysis(context["version"]),
         "sample": sample_of(context["version"]),
@@ -218,7 +222,13 @@ def _standing(version: DatasetVersion | None) -> dict[str, Any] | None:
         return None
     guess = ranked[0].run.guess_of(standing.metric)
     said = ", ".join(filter(None, [metric_row(standing.metric).title, standing.setting]))
-    return {"ruler": LargeRuler(scored, standing.marks, guess), "said": said}
+    latest = [place.run.pk for place in standing.places]
+    return {"ruler": LargeRuler(scored, standing.marks, guess), "said": said, "latest": latest}
+
+
+def _drops(latest: Sequence[int]) -> list[ScoreDrop]:
+    """Those of the latest runs: a score that has recovered since is no news."""
+    return list(open_score_drops().filter(scheduled_run__run__in=latest))
 
 
 def _charts(dataset: Dataset) -> list[Chart]:

@@ -36,13 +36,17 @@ def _tick(row: Benchmark) -> Cell:
 
 def _name(row: Benchmark) -> Cell:
     dataset = row.dataset
-    known = [plural(dataset.current_version.task_count, _TASKS.get(dataset.kind, "task"))]
-    if row.standing:
-        known += [row.judged or metric_title(row.standing.metric), *filter(None, [row.standing.setting])]
-    marks = [Words(text, "tag caution", more) for text, more in row.warnings.items()]
+    tasks = plural(dataset.current_version.task_count, _TASKS.get(dataset.kind, "task"))
+    few = f"{tasks} (few)" if row.few_tasks else tasks
+    scored = [row.judged or metric_title(row.standing.metric), row.standing.setting] if row.standing else []
+    known: list[Part] = [
+        Words(few, "soft small", row.few_tasks),
+        soft("".join(f" · {text}" for text in scored if text)),
+    ]
+    marks = [Words("Saturated", "tag caution", "The best model has nearly every point")] if row.is_saturated else []
     marks += [tag(text) for text in (row.newer, row.otherwise) if text]
     parts: list[Part] = [dataset_link(dataset)]
-    parts.append(Group([soft(" · ".join(known)), *marks], block=True))
+    parts.append(Group([*known, *marks], block=True))
     return parts
 
 

@@ -39,22 +39,22 @@ def test_a_benchmark_has_the_means_of_all_models_and_baselines_are_none_of_them(
 
 
 def test_few_tasks_are_marked_with_the_gap_that_they_can_show() -> None:
-    assert benchmark(make_dataset(3, slug="a")).warnings == {"Few tasks": "Can show no gap between two models"}
-    assert benchmark(make_dataset(40, slug="b")).warnings == {"Few tasks": "Can show only gaps of 25 points or more"}
-    assert benchmark(make_dataset(120, slug="c")).warnings == {}
+    assert benchmark(make_dataset(3, slug="a")).few_tasks == "Can show no gap between two models"
+    assert benchmark(make_dataset(40, slug="b")).few_tasks == "Can show only gaps of 25 points or more"
+    assert benchmark(make_dataset(120, slug="c")).few_tasks == ""
 
 
 def test_scores_near_1_are_saturated() -> None:
     dataset = make_dataset(120)
     make_scored_run(dataset, [1.0] * 120, model="a/x")
-    assert benchmark(dataset).warnings == {"Saturated": "The best model has nearly every point"}
+    assert benchmark(dataset).is_saturated
 
 
 def test_missing_scores_neither_saturate_a_benchmark_nor_hide_that_a_baseline_scores_more() -> None:
     dataset = make_dataset(200)
     make_scored_run(dataset, [1.0] * 192 + [None] * 8, model="a/x")
     make_scored_run(dataset, [1.0] * 196 + [0.0] * 4, model="baseline/random")
-    assert benchmark(dataset).warnings == {}
+    assert not benchmark(dataset).is_saturated
     assert benchmark(dataset).under == "Guessing at random scores 0.980"
 
 
