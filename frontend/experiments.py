@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.models import LIVE, Run, RunStatus
-from benchmarks.presentation.numbers import plural
+from benchmarks.analysis.matrices import Row
+from benchmarks.models import COMPLETED, LIVE, Outcome, Run, RunStatus
+from benchmarks.presentation.numbers import money, n_of, plural
+from benchmarks.presentation.ranks import listed
 from benchmarks.queries.experiments import Progress
 from benchmarks.run_parameters import given_shown
 from benchmarks.services.experiments.requests import COMMON
@@ -22,6 +24,40 @@ def ways_of_asking(request: Mapping[str, Any]) -> list[tuple[str, list[tuple[str
     # What scores them stands with the benchmarks.
     common = given_shown({name: request.get(name) for name in COMMON if name != "metrics"})
     return [*variants, *([("All runs", common)] if common else [])]
+
+
+def cost_said(rows: Sequence[Row]) -> list[str]:
+    """With whom correct answers cost least, the judge included, and what they cost with the others. Empty until all
+    runs have completed, on different benchmarks, and while a cost is unknown; baselines do not compete."""
+    asked = [row for row in rows if row.runs and not row.is_baseline]
+    benchmarks = {frozenset(run.dataset_id for run in row.runs) for row in asked}
+    costs = [_cost(row) for row in asked]
+    if len(benchmarks) != 1 or None in costs or any(run.status not in COMPLETED for row in asked for run in row.runs):
+        return []
+    priced, without = list[tuple[float, str]](), list[str]()
+    for row, usd in zip(asked, costs, strict=True):
+        right = sum(run.numbers.outcomes.get(Outcome.CORRECT, 0) for run in row.runs)
+        if right:
+            count = n_of(right, sum(run.done for run in row.runs))
+            priced.append((1000 * (usd or 0.0) / right, f"{row.name} ({count} correct)"))
+        else:
+            without.append(row.name)
+    of_price: dict[str, list[str]] = {}
+    for price, name in sorted(priced):
+        of_price.setdefault(money(price), []).append(name)
+    if not of_price:
+        return []
+    (least, cheapest), *others = of_price.items()
+    dearer = "; ".join(f"{price} with {listed(names)}" for price, names in others)
+    said = [f"1,000 correct answers cost {'least ' if dearer else ''}with {listed(cheapest)}: {least}."]
+    return [*said, *([f"{dearer}."] if dearer else []), *([f"None correct: {listed(without)}."] if without else [])]
+
+
+def _cost(row: Row) -> float | None:
+    """Of model and judge; ``None`` if a part is unknown."""
+    parts = [(run.answers_cost_usd, run.judge_cost_usd if run.judge_model else 0.0) for run in row.runs]
+    known = [cost for of_run in parts for cost in of_run if cost is not None]
+    return sum(known) if len(known) == 2 * len(parts) else None
 
 
 def offered(runs: Sequence[Run], progress: Progress, has_budget: bool) -> dict[str, str]:

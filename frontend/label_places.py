@@ -17,6 +17,8 @@ LONGEST = 240.0
 _DOT = 6.0
 _GAP = 8.0
 """Pixels between two names on one line."""
+_APART = 5.0
+"""Pixels between a name and those above and below, if there is room."""
 _BLOCKED = 100.0
 """The cost of a place that covers a dot or another name, or leaves the plot: from this cost on it is not used."""
 
@@ -95,7 +97,9 @@ def label_places(
         best = min(costs, key=lambda name: costs[name])
         if costs[best] < _BLOCKED:
             chosen[index] = best
-            taken.append(boxes[best]._replace(left=boxes[best].left - _GAP, right=boxes[best].right + _GAP))
+            box = boxes[best]._replace(left=boxes[best].left - _GAP, right=boxes[best].right + _GAP)
+            taken.append(box)
+            line.append(box._replace(top=box.top - _APART, bottom=box.bottom + _APART))
     return chosen
 
 
@@ -128,4 +132,4 @@ def _distance(place: Place) -> float:
 def _cost(box: _Box, occupied: Sequence[_Box], line: Sequence[_Box], width: float) -> float:
     outside = box.left < 0 or box.right > width or box.top < 0 or box.bottom > HEIGHT
     covered = sum(box.overlaps(other) for other in occupied)
-    return _BLOCKED * (covered + outside) + sum(box.overlaps(part) for part in line)
+    return _BLOCKED * (covered + outside) + 2 * sum(box.overlaps(part) for part in line)

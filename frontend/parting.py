@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from benchmarks.analysis.matrices import Row
 from benchmarks.models import Run
 from benchmarks.presentation.labels import OUTCOME, sentence_case
 from benchmarks.presentation.numbers import n_of, number, plural
+from benchmarks.presentation.ranks import tied_names
 from benchmarks.summary import Failure
 
 MOST_KINDS, MOST_ROWS = 8, 6
@@ -78,6 +80,36 @@ def failures(dataset: str, title: str, columns: Sequence[tuple[Run, str]]) -> Fa
         for kind in kinds[:MOST_LISTED]
     ]
     return Failures(dataset, title, counted, listed, len(kinds) - len(listed))
+
+
+def failures_said(tables: Sequence[Failures]) -> list[str]:
+    """Who fails least and most often over all datasets, and how; baselines do not compete. Empty without failures."""
+    failed, of, kinds = Counter[str](), Counter[str](), dict[tuple[str, str], Counter[str]]()
+    for table in tables:
+        names = {run.pk: name for run, name, _, _ in table.columns}
+        for run, name, n_failed, total in table.columns:
+            failed[name] += n_failed
+            of[name] += 0 if run.is_baseline else total
+        for kind, of_runs in table.kinds:
+            counts = kinds.setdefault((kind.outcome, kind.label), Counter())
+            counts.update({names[run.pk]: n for run, n, _ in of_runs})
+    if not kinds:
+        return []
+    whole = f"{n_of(failed.total(), sum(column[3] for table in tables for column in table.columns))} results"
+    said = [f"{whole} are not correct."]
+    shares: dict[float, list[str]] = {}
+    for name in (name for name in of if of[name]):
+        shares.setdefault(failed[name] / of[name], []).append(name)
+    if len(shares) > 1:
+        best, worst = shares[min(shares)], shares[max(shares)]
+        least, most = (n_of(failed[names[0]], of[names[0]]) for names in (best, worst))
+        fails = "fails" if len(best) == 1 else "fail"
+        who, others = (tied_names(names, len(of)) for names in (best, worst))
+        said.insert(0, f"{who} {fails} least often, {least} results, and {others} most often, {most}.")
+    (_, label), counts = max(kinds.items(), key=lambda each: each[1].total())
+    most_of = [name for name, n in counts.items() if n == max(counts.values())]
+    with_whom = f", {number(max(counts.values()))} of them with {most_of[0]}" if len(most_of) == 1 < len(of) else ""
+    return [*said, f"Most frequent: {label}, {number(counts.total())}{with_whom}."]
 
 
 def _kinds(columns: Sequence[Sequence[Run]]) -> list[Kind]:

@@ -11,7 +11,7 @@ from django.http import HttpRequest, QueryDict
 
 from benchmarks.models import Outcome, Result, Run
 from benchmarks.presentation.labels import OUTCOME
-from benchmarks.presentation.numbers import number, plural
+from benchmarks.presentation.numbers import n_of, number, plural
 from benchmarks.presentation.numbers import score as written
 from benchmarks.queries import task_grid as reads
 from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
@@ -79,9 +79,9 @@ def grid_context(
     chosen, baseline = reads.chosen_runs(runs, filters) if runs else (None, None)
     pk = params.whole_number(request.GET, "open")
     opened = None if pk is None else reads.open_task(runs, metric, pk)
-    on_page = params.whole_number(request.GET, "page") or 1
+    at = params.whole_number(request.GET, "page") or 1
     size = min(most, MOST_CELLS // max(len(runs), 1))
-    page = reads.task_page(runs, metric, filters, on_page, size=size, containing=pk)
+    page = reads.task_page(runs, metric, filters, at, size=size, containing=pk)
     closed = _query(request.GET, show=filters.show or None, open=None)
     rows = []
     for row in page.rows:
@@ -94,7 +94,7 @@ def grid_context(
         "all_columns": columns,
         "baseline": baseline,
         "tasks": page,
-        "counted": _counts(page, shown, chosen),
+        "said": answers_said(page, [name for _, name in shown]) if runs else [],
         "rows": rows,
         "outcomes": [name for name in Outcome.values if name in _outcomes(page)],
         "opened": _opened(opened, dict(names), baseline, marked) if opened and baseline else None,
@@ -113,17 +113,26 @@ def grid_context(
     }
 
 
-def _counts(page: reads.TaskPage, columns: Sequence[Column], chosen: Run | None) -> str:
-    """How many tasks are right in which runs, as sentences."""
-    head = f"{plural(page.total, 'task')}, {plural(len(columns), 'run')}"
-    every, none, parts, n_split = "every run", "none", "", 0
-    if len(columns) == 2:
-        only = [(name, page.counts["only" if run == chosen else "only_wrong"]) for run, name in columns]
-        every, none, n_split = "both", "neither", sum(n for _, n in only)
-        parts = "".join(f", {number(n)} only in {name}" for name, n in only)
-    right = f"{number(page.all_right)} right in {every}{parts}, {number(page.all_wrong)} in {none}."
-    differ = f" Scores, partial ones included, differ on {number(page.disagree)}." if page.disagree != n_split else ""
-    return f"{head}: {right}{differ}"
+def answers_said(page: reads.TaskPage, names: Sequence[str]) -> list[str]:
+    """What all tasks show of the runs: a headline, and what explains it."""
+    right, wrong, total = page.all_right, page.all_wrong, page.total
+    if len(names) == 1:
+        return [f"{names[0]} is right on {n_of(right, total)} tasks."]
+    if len(names) == 2:
+        (a, b), (only_a, only_b) = names, page.alone
+        said = [f"{a} alone is right on {n_of(only_a, total)} tasks, {b} alone on {number(only_b)}."]
+        said.append(f"Both are right on {number(right)}, neither on {number(wrong)}.")
+    else:
+        every = f"right in all {plural(len(names), 'run')}"
+        head = f"{n_of(right, total)} tasks are {every}" if right else f"No task is {every}"
+        said = [f"{head}, and {number(wrong) if wrong else 'none'} {'are' if wrong > 1 else 'is'} wrong in all."]
+        alone = [f"{name} {number(n)}" for name, n in zip(names, page.alone, strict=True) if n]
+        if alone:
+            n = sum(page.alone)
+            said.append(f"{plural(n, 'task')} {'is' if n == 1 else 'are'} right in one run alone: {', '.join(alone)}.")
+    if page.disagree != total - right - wrong:
+        said.append(f"Scores, partial ones included, differ on {number(page.disagree)}.")
+    return said
 
 
 def _shows(

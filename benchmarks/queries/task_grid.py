@@ -102,7 +102,7 @@ class OpenTask:
 @dataclass(frozen=True, slots=True)
 class TaskPage:
     """Page ``number`` of the ``count`` tasks that match. ``counts`` has the number of all tasks for each of ``SHOWN``,
-    ``alike`` those of it that show the same tasks as one before."""
+    ``alike`` those of it that show the same tasks as one before; ``alone`` how many tasks only this run has right."""
 
     rows: Sequence[TaskRow]
     number: int
@@ -110,6 +110,7 @@ class TaskPage:
     count: int
     total: int
     all_right: int
+    alone: Sequence[int]
     counts: Mapping[str, int]
     alike: frozenset[str]
 
@@ -161,6 +162,7 @@ def task_page(
         count=len(at),
         total=len(tasks),
         all_right=int(np.count_nonzero(grid.n_right == len(columns))) if columns else 0,
+        alone=[int(np.count_nonzero(own & (grid.n_right == 1))) for own in grid.right],
         counts={name: int(np.count_nonzero(matching)) for name, matching in kinds.items()},
         alike=frozenset(
             name

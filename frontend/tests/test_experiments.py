@@ -229,7 +229,7 @@ def test_the_page_shows_what_each_variant_asks(client: Client) -> None:
 def test_task_by_task_shows_who_answered_what_and_filters(client: Client) -> None:
     experiment = finished_experiment()
     text = page(client, f"/experiments/{experiment.pk}/answers/")
-    assert "40 tasks, 3 runs: 3 right in every run, 2 in none. Scores, partial ones included, differ on 35." in text
+    assert "3 of 40 tasks are right in all 3 runs, and 2 are wrong in all." in text
     assert text.count("an answer") == 120
     run = experiment.runs.get(model="loop/large")
     only = page(client, f"/experiments/{experiment.pk}/answers/?show=only&run={run.pk}")
@@ -277,6 +277,18 @@ def test_the_cost_names_what_is_not_known_and_the_setup_is_a_file(client: Client
     setup = client.get(f"/experiments/{experiment.pk}/setup/").content.decode()
     assert f"datasets:\n  - sums\nmodels:\n  - {MODEL}" in setup
     assert "start_experiment(" in setup
+    assert "name: Prompts &lt;b&gt;" in setup, "a name given later"
+
+
+def test_whose_correct_answers_cost_least_is_said(client: Client) -> None:
+    experiment = finished_experiment()
+    for model, usd in (("loop/large", 0.38), ("loop/small", 0.01), ("loop/tiny", 0.03)):
+        experiment.runs.filter(model=model).update(cost_usd=usd, done=40)
+    text = page(client, f"/experiments/{experiment.pk}/cost/")
+    assert "1,000 correct answers cost least with small (5 of 40 correct): $2." in text
+    assert "$10.00 with large (38 of 40 correct) and tiny (3 of 40 correct)." in text
+    experiment.runs.filter(model="loop/tiny").update(cost_usd=None)
+    assert "cost least" not in page(client, f"/experiments/{experiment.pk}/cost/")
 
 
 @pytest.mark.parametrize("tab", ["", "answers/", "failures/", "cost/", "setup/"])

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.analysis.matrices import Row
 from benchmarks.queries.matrix import matrix
-from frontend.parting import failures, parting
+from frontend.parting import failures, failures_said, parting
 from tests.support.factories import make_dataset
 from tests.support.page_factories import make_scored_run
 
@@ -44,3 +44,17 @@ def test_what_failed_is_said_in_a_sentence() -> None:
     found = failures(dataset.slug, dataset.title, columns)
     assert found.sentence == f"3 of 4 results of 2 runs are not correct. Most frequent: {found.kinds[0][0].label}, 3."
     assert failures(dataset.slug, dataset.title, columns[:0]).sentence == ""
+
+
+def test_who_fails_least_often_is_said_over_all_datasets_and_ties_stay_ties() -> None:
+    dataset = make_dataset(2)
+    values = {"x": (0.0, 1.0), "y": (0.0, 0.0), "z": (0.0, 0.0)}
+    runs = [(make_scored_run(dataset, of_run, model=f"a/{name}"), name) for name, of_run in values.items()]
+    found = failures(dataset.slug, dataset.title, runs)
+    assert failures_said([found])[:2] == [
+        "x fails least often, 1 of 2 results, and y and z most often, 2 of 2.",
+        "5 of 6 results are not correct.",
+    ]
+    assert failures_said([found, found])[0].startswith("x fails least often, 2 of 4 results"), "datasets are summed"
+    assert failures_said([failures(dataset.slug, dataset.title, runs[1:])])[0] == "4 of 4 results are not correct."
+    assert failures_said([failures(dataset.slug, dataset.title, [])]) == []

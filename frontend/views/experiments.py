@@ -32,12 +32,12 @@ from benchmarks.services.experiments.file_schema import EDITOR_LINE
 from benchmarks.services.experiments.start import add_model
 from benchmarks.services.preferences import MOST_RUNS
 from frontend import params
-from frontend.experiments import offered, ways_of_asking
+from frontend.experiments import cost_said, offered, ways_of_asking
 from frontend.launch_copies import copies
 from frontend.launch_options import KnownModels
 from frontend.matrix import averages_context, corrected_context, matrix_charts, matrix_context
 from frontend.navigation import experiment_tabs, trail
-from frontend.parting import failures
+from frontend.parting import failures, failures_said
 from frontend.preferences import columns_of_experiment
 from frontend.sharing import shared_or_shareable
 from frontend.task_grid import grid_context
@@ -102,7 +102,7 @@ def failed(request: HttpRequest, pk: int) -> HttpResponse:
     """What failed, by kind and run, of each dataset."""
     stored, runs = _read(pk)
     tables = [failures(slug, title, _columns(runs, "", slug)[:MOST_COLUMNS]) for slug, title in _datasets(runs).items()]
-    context = _page(request, stored, runs, "experiment-failures") | {"tables": tables}
+    context = _page(request, stored, runs, "experiment-failures") | {"tables": tables, "said": failures_said(tables)}
     return render(request, "frontend/experiments/failures.html", context)
 
 
@@ -117,6 +117,7 @@ def cost(request: HttpRequest, pk: int) -> HttpResponse:
     charts = placed(matrix_charts(matrix), "experiment-chart", pk, query=context["query"].removeprefix("?"))
     context |= {
         "charts": charts,
+        "said": cost_said(matrix["matrix"].rows),
         "costs": COSTS.where(has_variants=matrix["has_variants"]).of(
             cell.run for row in matrix["matrix"].rows for cell in row.cells if cell
         ),
@@ -130,7 +131,9 @@ def cost(request: HttpRequest, pk: int) -> HttpResponse:
 def setup(request: HttpRequest, pk: int) -> HttpResponse:
     """What the experiment was asked for, and how to ask for it again."""
     stored, runs = _read(pk)
-    asked_for = {"name": stored.name, **stored.request}
+    edited = {"name": stored.name, "description": stored.description, "tags": stored.tags}
+    asked_for = {"name": "", **stored.request, **edited}
+    asked_for = {name: value for name, value in asked_for.items() if value or name not in edited}
     site = request.build_absolute_uri("/").rstrip("/")
     context = _page(request, stored, runs, "experiment-setup") | {
         "asked": ways_of_asking(stored.request),
