@@ -11,7 +11,6 @@ from django.utils.safestring import SafeString
 from benchmarks.models import Outcome
 from benchmarks.presentation import labels
 from benchmarks.queries.history import Point
-from benchmarks.queries.task_grid import SharedTasks
 
 _FEWEST_POINTS, _MOST_POINTS = 3, 6
 """Runs that a small trend shows."""
@@ -39,20 +38,20 @@ def spark(points: Sequence[Point], direction: str = "") -> SafeString:
     )
 
 
-def split_bar(shared: SharedTasks) -> SafeString:
-    """The shared tasks of two runs in four parts, each as wide as its share."""
-    total = sum(shared)
+def split_bar(counts: Mapping[str, int]) -> SafeString:
+    """What two runs have in common and what not, in parts, each as wide as its share."""
+    total = sum(counts.values())
     if not total:
         return SafeString("")
     left, parts = 0.0, []
-    for name, count in shared._asdict().items():
-        parts.append((name, f"{1000 * left:.1f}", f"{1000 * count / total:.1f}", name.replace("_", " "), count))
+    for name, count in counts.items():
+        parts.append((name, f"{1000 * left:.1f}", f"{1000 * count / total:.1f}"))
         left += count / total
     return format_html(
         '<svg class="stacked split" viewBox="0 0 1000 30" preserveAspectRatio="none" aria-hidden="true">{}</svg>',
         format_html_join(
             "",
-            '<rect class="part-{}" x="{}" y="0" width="{}" height="30"><title>{}: {}</title></rect>',
+            '<rect class="part-{}" x="{}" y="0" width="{}" height="30"/>',
             parts,
         ),
     )

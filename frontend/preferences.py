@@ -35,6 +35,7 @@ from benchmarks.queries.preferences import (
     Pair,
     candidates_of,
     compared_dataset,
+    compared_results,
     judgements_to_make,
     numbers_of,
     pooled_numbers,
@@ -144,7 +145,8 @@ class PreferenceRow(JudgingRow):
 
     @property
     def title(self) -> str:
-        return f"Answers of {len(self.candidates)} runs on {self.dataset}"
+        between = " or ".join(self.names) if len(self.names) == 2 else f"Answers of {len(self.names)} runs"
+        return f"{between} on {self.dataset}"
 
     @property
     def request(self) -> Mapping[str, Any]:
@@ -200,6 +202,17 @@ class PreferenceRow(JudgingRow):
             wins=of.wins,
             judgements=of.judgements,
         )
+
+    @property
+    def of_two(self) -> PairOfCandidates | None:
+        """The verdicts between two candidates, from the side of the first; ``None`` for more."""
+        return self.found.pairs[0] if len(self.candidates) == 2 and self.found.pairs else None
+
+    @property
+    def split(self) -> Mapping[str, int]:
+        """The verdicts of ``of_two`` as parts of a bar."""
+        pair = self.of_two
+        return {"only_a": pair.wins, "both": pair.ties, "only_b": pair.losses} if pair else {}
 
     @property
     def matrix(self) -> list[tuple[str, list[PairOfCandidates | None]]]:
@@ -283,7 +296,7 @@ class JudgedOrder:
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """Two answers to a task, each with its model, and the verdicts in the orders in which they were shown.
+    """Two answers to a task, each with its model and outcome, and the verdicts in the orders in which they were shown.
 
     ``people`` is what people chose, in either order, and how often.
     """
@@ -291,7 +304,7 @@ class PairRow:
     task: str
     input: str
     expected: str
-    answers: list[tuple[str, str]]
+    answers: list[tuple[str, str, str]]
     verdict: str
     orders: list[JudgedOrder]
     people: list[tuple[str, int]]
@@ -362,11 +375,16 @@ def pair_rows(row: PreferenceRow, pairs: Sequence[Pair], with_open: bool) -> lis
     """Choices of blind reviews that are open are left out unless ``with_open``."""
     results = results_of_pairs(row.run, pairs)
     people = choices_of_people([result.task.content_hash for result in results.values()], with_open)
-    return [_pair_row(row, pair, results, people) for pair in pairs]
+    compared = compared_results(results.values())
+    return [_pair_row(row, pair, results, people, compared) for pair in pairs]
 
 
 def _pair_row(
-    row: PreferenceRow, pair: Pair, results: Mapping[int, Result], people: Mapping[str, Counter[Choice]]
+    row: PreferenceRow,
+    pair: Pair,
+    results: Mapping[int, Result],
+    people: Mapping[str, Counter[Choice]],
+    compared: Mapping[tuple[int, str], Result],
 ) -> PairRow:
     names: dict[int | None, str] = {each["run"]: each["name"] for each in row.candidates} | {None: "Tie"}
     titles = {DISAGREE: _disagreement(row), TIE: "Tie", IDENTICAL: "Identical", "": "–"}
@@ -381,11 +399,13 @@ def _pair_row(
         reason = result.error_message if score is None else score.reason
         orders.append(JudgedOrder(result, meant["first"], choice, reason))
         chosen.update({meant[own]: times for own, times in people[result.task.content_hash].items()})
+    texts = {known["first"]: known["text"], known["second"]: known["other"]}
+    originals = {run: compared.get((run, known["task"])) for run in texts}
     return PairRow(
-        task=known["task"],
+        task=next((each.task.name for each in originals.values() if each), known["task"]),
         input=shown[0].task.input,
         expected=shown[0].task.expected_output,
-        answers=[(names[known["first"]], known["text"]), (names[known["second"]], known["other"])],
+        answers=[(names[run], text, each.outcome if (each := originals[run]) else "") for run, text in texts.items()],
         verdict=titles.get(pair.verdict) or names[int(pair.verdict)],
         orders=orders if row.run.judge_model and not pair.identical else [],
         people=chosen.most_common(),

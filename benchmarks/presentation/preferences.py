@@ -12,7 +12,7 @@ from benchmarks.statistics.cycles import Cycles
 from benchmarks.statistics.intervals import Interval
 from benchmarks.summary import Position, Preferences
 
-_FEWEST_PAIRS = 6
+FEWEST_PAIRS = 6
 """Of fewer, not even equal verdicts on all are significant."""
 PEOPLE = "People"
 """Who chooses, in a sentence."""
@@ -74,9 +74,10 @@ def position_sentence(position: Position) -> str:
         return "Position bias is unknown, because no pair was judged in both orders."
     bounds = interval(position.low, position.high, percent)
     pairs = plural(position.n, "pair")
-    if position.n < _FEWEST_PAIRS and not position.is_clear:
-        verb = "is" if position.n == 1 else "are"
-        return f"{pairs} of different answers {verb} too few to show a position bias."
+    if position.n < FEWEST_PAIRS and not position.is_clear:
+        few = f"{pairs} of different answers {'is' if position.n == 1 else 'are'} too few to show a position bias."
+        side = {0.0: "second", 1.0: "first"}.get(position.mean)
+        return f"The judge always chose the {side} answer that it was shown. {few}" if side else few
     consistent = (
         f"It gives the same verdict in both orders for {percent(position.consistent)} of {pairs} of different answers."
     )

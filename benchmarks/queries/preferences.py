@@ -142,6 +142,16 @@ def results_of_pairs(run: Run, pairs: Iterable[Pair]) -> dict[int, Result]:
     return run.results.select_related("task").prefetch_related("scores").in_bulk(ids)
 
 
+def compared_results(shown: Iterable[Result]) -> dict[tuple[int, str], Result]:
+    """The results whose answers were compared, by their run and the id of their task; only those that still exist."""
+    known = [result.task.known_answer or {} for result in shown]
+    runs = {each[place] for each in known for place in ("first", "second")}
+    tasks = {each["task"] for each in known}
+    results = Result.objects.filter(run__in=runs, task__task_id__in=tasks, repeat=1).select_related("task")
+    found = results.only("run", "outcome", "task__task_id", "task__name")
+    return {(result.run_id, result.task.task_id): result for result in found}
+
+
 def numbers_of(run: Run) -> Preferences | None:
     """The numbers of a completed preference run; ``None`` for all others."""
     return run.numbers.preference if run.status in COMPLETED else None

@@ -21,6 +21,7 @@ from benchmarks.engine.execution.budget import Price, price_of
 from benchmarks.metrics.preference import DEFAULT_CRITERIA, Preference
 from benchmarks.models import COMPLETED, OF_MODELS, Outcome, Result, ResultState, Run, RunStatus, Transcript
 from benchmarks.presentation.numbers import n_of
+from benchmarks.presentation.preferences import FEWEST_PAIRS
 from benchmarks.providers.baseline import KNOWN_ANSWERS
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest
@@ -233,6 +234,8 @@ def plan_preference(data: Any) -> RunPlan:
     (in_low, in_high), (out_low, out_high) = tokens_in, tokens_out
     tokens = (in_low, in_high, out_low, out_high)
     said = f"{n_of(n_identical, len(pairs))} pairs of answers are identical. They are ties without asking the judge."
+    few = f" {n_of(len(judged), len(pairs))} pairs differ, too few for a significant preference."
+    said += few if 0 < len(judged) < FEWEST_PAIRS else ""
     warnings = (said,) if n_identical else ()
     return RunPlan(0, requests, *tokens, low, high, seconds.low, seconds.high, warnings=warnings)
 

@@ -63,7 +63,7 @@ def test_a_comparison_leads_to_an_estimate_a_run_and_its_page(endpoint: Endpoint
     assert "loop/bbb is preferred: it wins 100% of its comparisons" in page
     assert "No significant position bias" in page
     assert "30 of 30 pairs of answers differ: loop/bbb wins 30." in page
-    assert f"Preference run {run.pk}" in text_of(client, "/preferences/")
+    assert f"preference run {run.pk}" in text_of(client, "/preferences/")
     pairs = text_of(client, f"/preferences/{run.pk}/pairs/?a=0&b=1")
     assert "loop/judge saw each pair of different answers in both orders." in pairs
     assert "1 to 25 of 30" in pairs
@@ -109,7 +109,7 @@ def test_the_next_pairs_start_a_run_that_joins_this_one(endpoint: Endpoint, clie
     given: dict[str, Any] = {"runs": ids, "judge_model": JUDGE, "criteria": "The longer one.", "tasks": 20}
     run = worked(start_preference(given))
     address = f"/preferences/{run.pk}/"
-    link = re.search(r"Pairs to judge next: <a href=\"([^\"]+)\"", text_of(client, address))
+    link = re.search(r'<a href="([^"]+)">Judge more tasks', text_of(client, address))
     assert link
     form = text_of(client, html.unescape(link[1]))
     assert "The longer one." in form
@@ -121,8 +121,8 @@ def test_the_next_pairs_start_a_run_that_joins_this_one(endpoint: Endpoint, clie
     worked(other)
     page = text_of(client, address)
     assert f"Pooled over 2 runs with the same judge and criteria ({run.pk} and {other.pk}):" in page
-    assert page.count("Pairs to judge next:") == 1
-    assert "Strengths over 2 runs" in page
+    assert page.count("Judge more tasks") == 1
+    assert "Verdicts over 2 runs" in page
     detail = client.get(f"/api/v1/benchmarks/preferences/{run.pk}").json()
     assert (detail["numbers"]["n"], detail["pooled"]["n"]) == (40, 60)
     assert client.post("/preferences/new/", sent).status_code == 400
@@ -233,7 +233,7 @@ def test_people_choose_between_hostile_answers_without_a_judge(endpoint: Endpoin
     assert len(re.findall(r'class="nowrap">loop/(?:a|bbb) 1<', shown)) == 4
     shown = text_of(client, f"/preferences/{run.pk}/")
     assert "No significant preference by people" in shown
-    assert "Strengths by people" in shown
+    assert "Verdicts by people" in shown
     concluded = text_of(client, review).partition("Conclusion")[2]
     assert "No significant preference by people" in concluded
     assert f'<a href="/preferences/{run.pk}/">Strengths and pairs' in concluded

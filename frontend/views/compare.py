@@ -137,6 +137,7 @@ def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:
         "judged": measured([(a, metric), (b, metric)]),
         "versus": versus(a, b),
         "shared": shared,
+        "split": shared._asdict(),
         "parts": parts,
         "effect_bound": max(bounds, default=0.0),
     }

@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from benchmarks.models import RunKind
+from benchmarks.presentation.preferences import FEWEST_PAIRS
 from benchmarks.queries import preferences as reads
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.live import stamp_of_judging, stamp_of_run
@@ -117,6 +118,7 @@ def pairs(request: HttpRequest, pk: int) -> HttpResponse:
     shown = pair_rows(row, list(page.object_list), with_open)
     context = {
         "row": row,
+        "finding": "" if compared else pairs_in_words(row, read),
         "page": page,
         "pairs": shown,
         "has_expected": any(pair.expected for pair in shown),
@@ -148,6 +150,8 @@ def _row(pk: int) -> PreferenceRow:
 def _form_page(request: HttpRequest, form: PreferenceForm, status: int = 200, **context: Any) -> HttpResponse:
     crumbs = trail("preferences", ("New preference", None))
     context |= {"form": form, "chosen": runs_to_compare(form.runs), "crumbs": crumbs}
+    plan = context.get("plan")
+    context["shows_little"] = plan is not None and plan.judge_requests < 2 * FEWEST_PAIRS
     if not form.runs:
         context["proposed"] = PROPOSED_PAIRS.of(reads.proposed_pairs())
     return render(request, "frontend/preferences/new.html", context, status=status)

@@ -85,9 +85,18 @@ def _result(run: Run) -> Cell:
 
 def _preference(run: Run) -> Cell:
     between = " or ".join(each["name"] for each in candidates_of(run)[:3])
-    about = f"{between} · {compared_dataset(run)} · by {run.judge_model or PEOPLE.lower()}"
-    link = Link(f"Preference run {run.pk}", "preference", (run.pk,), look="row-link anywhere")
+    about = f"{compared_dataset(run)} · by {run.judge_model or PEOPLE.lower()} · preference run {run.pk}"
+    link = Link(between, "preference", (run.pk,), look="row-link anywhere")
     return [link, Group([Words(about, "soft small anywhere")], block=True)]
+
+
+def _first_wins(run: Run) -> Mean | None:
+    """How often the first of two candidates wins; ``None`` for more."""
+    numbers = numbers_of(run) if len(candidates_of(run)) == 2 else None
+    if numbers is None or not numbers.n:
+        return None
+    wins = numbers.strengths[0].wins
+    return Mean(wins.mean, wins.low, wins.high)
 
 
 def _differing(run: Run) -> Cell:
@@ -231,6 +240,7 @@ PREFERENCES = Table[Run](
         Column("Chosen by", lambda run: run.judge_model or PEOPLE, only="text"),
         Column("Dataset", lambda run: (run.preference or {})["dataset"], only="text"),
         Column("Result", _result, look="finding"),
+        *with_bar("First wins", _first_wins, ""),
         Column("Status", state_of),
         Column("Pairs that differ", _differing, "number", "nowrap"),
         Column("Cost", _cost, "number"),
