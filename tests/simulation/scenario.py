@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.engine.webhooks.delivery import send_due
-from benchmarks.models import COMPLETED, LIVE, Dataset
+from benchmarks.models import COMPLETED, LIVE, STOPPED, TO_DO, Dataset
 from benchmarks.worker import DELIVERY_SECONDS, follow_schedules
 from tests.simulation import ports
 from tests.simulation.checker import Checker
@@ -35,11 +35,15 @@ SWEEP_SECONDS = 8.0
 MOST_PROCESSOR_SECONDS = 60
 MOST_REAL_SECONDS = 600
 """One that waits for PostgreSQL, or for its turn on a busy machine, takes longer than its processor time."""
-LIVE_STATUSES = ", ".join(f"'{status}'" for status in sorted(LIVE))
-COMPLETED_STATUSES = ", ".join(f"'{status}'" for status in sorted(COMPLETED))
+LIVE_STATUSES, COMPLETED_STATUSES, STOPPED_STATUSES, TO_DO_STATES = (
+    ", ".join(f"'{each}'" for each in sorted(chosen)) for chosen in (LIVE, COMPLETED, STOPPED, TO_DO)
+)
 UNFINISHED = (
     f"SELECT 1 FROM benchmarks_run WHERE status IN ({LIVE_STATUSES}) OR summarized_at IS NULL LIMIT 1",
     "SELECT 1 FROM benchmarks_lease LIMIT 1",
+    # Of a run that was stopped just when its worker was about to insert them; the next sweep settles them.
+    "SELECT 1 FROM benchmarks_result t JOIN benchmarks_run r ON r.id = t.run_id"
+    f" WHERE r.status IN ({STOPPED_STATUSES}) AND t.state IN ({TO_DO_STATES}) LIMIT 1",
     "SELECT 1 FROM benchmarks_scheduledrun s JOIN benchmarks_run r ON r.id = s.run_id"
     f" WHERE s.compared_at IS NULL AND r.status IN ({COMPLETED_STATUSES}) LIMIT 1",
 )
