@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from django.urls import reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+
+from frontend.code_blocks import code_block
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -191,16 +192,8 @@ def _parsed(folder: Path, name: str) -> tuple[MarkdownIt, list[Token]]:
 
 
 def _code(token: Token, place: int) -> SafeString:
-    """Lines stay lines, because indentation means something; a long one scrolls."""
-    button = SafeString("")
-    if token.info.strip() not in _CODE:
-        button = format_html('<button type="button" data-copy="code-{}">Copy</button>', place)
-    return format_html(
-        '<div class="code-block">{}<pre id="code-{}" tabindex="0"><code>{}</code></pre></div>',
-        button,
-        place,
-        token.content,
-    )
+    kind = token.info.strip()
+    return code_block(f"code-{place}", token.content, is_yaml=kind == "yaml", is_copied=kind not in _CODE)
 
 
 def _label_cells(tokens: Sequence[Token]) -> None:

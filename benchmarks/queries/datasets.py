@@ -179,7 +179,9 @@ def task_list(version: DatasetVersion) -> QuerySet[Task]:
     """Tasks of a version in order, with previews of their texts."""
     tasks = version.tasks.order_by("position")
     return tasks.only("version", "position", "task_id", "name", "difficulty", "group", "n_shapes").annotate(
-        input_preview=Left("input", PREVIEW), expected_preview=answers_preview(PREVIEW)
+        input_preview=Left("input", PREVIEW),
+        expected_preview=answers_preview(PREVIEW),
+        canvas_index=F("question__canvas__index"),
     )
 
 

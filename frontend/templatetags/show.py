@@ -28,6 +28,7 @@ from benchmarks.presentation.providers import PROVIDER_STATUS, SUPPORT
 from benchmarks.queries.tables import providers, runs
 from frontend import bars, ruler
 from frontend.chart_parts import Chart
+from frontend.code_blocks import code_block
 from frontend.texts import Excerpt, excerpt, has_layout, wrapped_lines
 from frontend.view_models import MetricRow
 
@@ -55,6 +56,7 @@ for _label in (labels.words, labels.sentence_case, labels.metric_title, labels.e
 register.filter("points", numbers.signed_points)
 for _drawing in (ruler.ruler, ruler.difference_ruler, bars.spark, bars.split_bar, bars.stacked_outcomes):
     register.simple_tag(_drawing)
+register.simple_tag(code_block)
 register.simple_tag(numbers.money_range)
 register.simple_tag(numbers.rank_range, name="ranks")
 

@@ -391,7 +391,7 @@ def test_results_lead_to_their_copy_unless_tasks_are_generated_or_the_reader_may
 def test_the_example_beside_the_upload_is_a_valid_file(client: Client) -> None:
     parsed = parse_dataset(EXAMPLE.encode(), "rivers.yaml")
     assert not parsed.problems
-    assert "    name: The Nile\n" in client.get("/datasets/new/").content.decode()
+    assert "    <b>name</b>: The Nile\n" in client.get("/datasets/new/").content.decode()
 
 
 def test_the_example_beside_the_import_is_a_table_whose_columns_are_recognized(client: Client) -> None:

@@ -675,7 +675,7 @@ def test_the_files_of_canvases_say_where_they_come_from_and_how_to_export_them(c
     canvas_set = generate_canvas_set({"shapes": "3", "count": 2, "seed": 3})
     html = page(client, f"/datasets/{canvas_set.dataset.slug}/files/")
     assert f"seed {canvas_set.seed}" in html
-    assert f"python manage.py canvases export {canvas_set.slug} exported</pre>" in html
+    assert f"python manage.py canvases export {canvas_set.slug} exported</code></pre>" in html
     address = f"/datasets/{canvas_set.dataset.slug}/download.zip"
     assert f'href="{address}"' in html
     packed = client.get(address)
@@ -1092,7 +1092,7 @@ def test_versions_say_what_the_newest_changes_and_which_runs_used_them(client: C
     first = dataset.current_version
     import_dataset(replace(spec_of(first), tasks=spec_of(first).tasks[:1]), "sums", DatasetVersion.Origin.UPLOAD)
     response = client.get("/datasets/sums/versions/")
-    assert '<a href="/datasets/sums/changes/1/2/">Removes 1 task</a>' in response.content.decode()
+    assert '<a class="more" href="/datasets/sums/changes/1/2/">Removes 1 task</a>' in response.content.decode()
     assert [row.runs for row in response.context["versions"].rows] == [0, 1]
     with CaptureQueriesContext(connection) as queries:
         again = client.get("/datasets/sums/versions/")
@@ -1103,7 +1103,7 @@ def test_versions_say_what_the_newest_changes_and_which_runs_used_them(client: C
 def test_the_files_of_a_dataset_begin_with_its_first_tasks(client: Client) -> None:
     dataset = make_dataset(3, slug="sums")
     shown = [
-        f"id: {task}" in page(client, "/datasets/sums/files/")
+        f"<b>id</b>: {task}" in page(client, "/datasets/sums/files/")
         for task in dataset.current_version.tasks.order_by("position").values_list("task_id", flat=True)
     ]
     assert shown == [True, True, False]

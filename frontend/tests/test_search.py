@@ -213,7 +213,9 @@ def test_the_help_is_searched_for_sections_and_words(client: Client) -> None:
 @pytest.mark.django_db
 def test_code_of_a_document_keeps_its_lines_and_can_be_copied_unless_it_shows_output(client: Client) -> None:
     html = page(client, "/help/how-to/own-dataset/")
-    blocks = re.findall(r'<div class="code-block">(<button.*?</button>)?<pre id="([\w-]+)"[^>]*><code>(.)', html)
+    blocks = re.findall(
+        r'<div class="code-block">(<button.*?</button>)?<pre id="([\w-]+)"[^>]*><code>(?:<[bi]>)?(.)', html
+    )
     assert {(bool(button), first) for button, _, first in blocks} == {
         (True, "#"),
         (True, "n"),

@@ -214,10 +214,11 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
     canvas_set = _set(slug)
     shapes, blind = reads.blind_scores(canvas_set)
     rows = audit_rows(canvas_set)
+    said = audit_said(rows)
     context = {
         "audit": canvas_set.audit,
-        "said": audit_said(rows),
-        "classes": AUDIT.of(rows),
+        "said": said,
+        "classes": AUDIT.where(disagrees=said.needs_caution).of(rows),
         "blind": blind_table(shapes).of(blind),
         "faults": FAULTS.of(canvas_set.audit.get("faults", ())),
         "answers": answer_tables(canvas_set),
@@ -322,7 +323,7 @@ def _run_words(run: Run) -> str:
 
 
 def _run_shown(request: HttpRequest, runs: Sequence[Run], of_set: QuerySet[Run]) -> Run | None:
-    """The run whose answers the gallery shows: the one of ``?run=``, none if that is empty, otherwise the latest
+    """The run whose answers the gallery shows: the one of ``?run=``, none if that is empty, otherwise the best
     completed one of a model that is no baseline, on all tasks, prompted as most models are."""
     if "run" in request.GET:
         chosen = params.whole_number(request.GET, "run") or 0
@@ -330,7 +331,8 @@ def _run_shown(request: HttpRequest, runs: Sequence[Run], of_set: QuerySet[Run])
     completed = [run for run in runs if run.status in COMPLETED]
     asked = {run: (run.variant, run.representation, run.few_shot) for run in completed}
     models = Counter(way for way, _ in {(asked[run], run.model) for run in completed})
-    completed.sort(key=lambda run: (run.limit is not None, -models[asked[run]]))
+    means = {run: run.numbers_of(run.headline).mean or 0.0 for run in completed}
+    completed.sort(key=lambda run: (run.limit is not None, -models[asked[run]], -means[run]))
     return next((run for run in completed if not run.is_baseline), next(iter(completed), None))
 
 
@@ -343,8 +345,10 @@ def _said_of_run(run: Run, by_class: Sequence[LevelRow]) -> str:
     said = f"{visible(run.model)} scores {score(numbers.mean)} on these canvases, n = {counted}"
     if len(by_class) < 2:
         return f"{said}."
-    best, worst = (each.name.lower() for each in (by_class[0], by_class[-1]))
-    return f"{said}: best on {best}, worst on {worst}."
+    best, worst = by_class[0], by_class[-1]
+    if best.score.low is None or worst.score.high is None or best.score.low <= worst.score.high:
+        return f"{said}; no class stands out."
+    return f"{said}: best on {best.name.lower()}, worst on {worst.name.lower()}."
 
 
 def _tabs(request: HttpRequest, canvas_set: CanvasSet) -> dict[str, object]:

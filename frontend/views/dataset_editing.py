@@ -11,7 +11,6 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from benchmarks.analysis.gaps import gap_shown
-from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.forms.dataset_files import CopyForm, DatasetFileForm, NewVersionForm, UploadForm, YamlForm
 from benchmarks.forms.datasets import (
     DatasetForm,
@@ -33,12 +32,12 @@ from benchmarks.queries.reviews import WHICH, answers_where, review_detail
 from benchmarks.queries.tables.datasets import TASKS_TO_COPY
 from benchmarks.services.access import may
 from benchmarks.services.datasets import editing
-from benchmarks.services.datasets.versions import spec_of, stored_fields
+from benchmarks.services.datasets.versions import stored_fields
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from frontend import params
 from frontend.navigation import dataset_trail, trail
 from frontend.texts import Excerpt, excerpt, turns
-from frontend.views.datasets import dataset_or_404, version_or_404
+from frontend.views.datasets import dataset_or_404, first_tasks, version_or_404
 from frontend.views.shared import or_404, require, unconfirmed
 
 PREVIEWED = 5
@@ -53,7 +52,7 @@ description: Where rivers end.
 tasks:
   - id: nile
     name: The Nile
-    input: Which sea does the Nile reach? Answer with the name alone.
+    input: Which sea does the Nile reach?
     expected_output: Mediterranean Sea
     difficulty: easy
 """
@@ -137,7 +136,7 @@ def edit(request: HttpRequest, slug: str, way: str) -> HttpResponse:
         "form": form,
         "preview": _file_preview(form) if form else None,
         "way": way,
-        "example": excerpt(dump_dataset(spec_of(version, 1))).text if way == "file" else "",
+        "example": excerpt(first_tasks(version, 1)).text if way == "file" else "",
         "title": title,
         "button": button,
         "crumbs": dataset_trail(dataset, (title, None)),

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from textwrap import dedent
 from typing import Any
 
 from django.core.cache import cache
@@ -164,7 +165,8 @@ def files(request: HttpRequest, slug: str) -> HttpResponse:
         context["export_command"] = command(f"canvases export {canvas_set.slug} exported", python="python")
     if version and context["is_written"]:
         context["metrics"] = [metric_title(name) for name in version.metrics]
-        context["begins"] = excerpt(dump_dataset(spec_of(version, PREVIEWED)))
+        context["begins"] = excerpt(first_tasks(version, PREVIEWED)).text
+        context["n_more"] = max(0, version.task_count - PREVIEWED)
     return render(request, "frontend/datasets/files.html", context)
 
 
@@ -187,6 +189,11 @@ def dataset_page(request: HttpRequest, dataset: Dataset) -> dict[str, Any]:
 @require_safe
 def chart(request: HttpRequest, slug: str, name: str, form: str) -> HttpResponse:
     return chart_response(request, _charts(dataset_or_404(slug)), name, form)
+
+
+def first_tasks(version: DatasetVersion, count: int) -> str:
+    """As YAML, without what stands above the tasks in the file."""
+    return dedent(dump_dataset(spec_of(version, count)).partition("\ntasks:\n")[2])
 
 
 def sample_of(version: DatasetVersion | None) -> Callable[[], Sequence[Task]]:

@@ -70,7 +70,8 @@ def analysis(request: HttpRequest, slug: str) -> HttpResponse:
     n_doubtful = doubtful_tasks(version)
     chosen = len(computed.flags.get(filters.flag, ()))
     short = short_names([model.name for model in computed.models[:MOST_COLUMNS]])
-    rows = [_shown(row, list(short.values())) for row in page.rows]
+    is_binary = all(share in (0.0, 1.0, None) for row in page.rows for share in row.shares)
+    rows = [_shown(row, list(short.values()), is_binary) for row in page.rows]
     context = shared | {
         "versions": [each.number for each in versions_of(dataset)],
         "analysis": computed,
@@ -79,6 +80,7 @@ def analysis(request: HttpRequest, slug: str) -> HttpResponse:
         "n_hidden": max(0, len(computed.models) - MOST_COLUMNS),
         "page": page,
         "rows": rows,
+        "is_binary": is_binary,
         "has_scores": any(share != 1.0 for row in page.rows for share in row.shares),
         "has_flags": any(row.says_more_than(filters.flag) for row in rows),
         "has_discrimination": any(row.discrimination != MISSING for row in rows),
@@ -163,8 +165,12 @@ _TASK_ACTIONS: dict[str, Callable[[DatasetVersion, list[str], HttpRequest], str]
 }
 
 
-def _shown(row: AnalyzedTask, models: Sequence[str]) -> TaskRow:
+def _shown(row: AnalyzedTask, models: Sequence[str], is_binary: bool) -> TaskRow:
     value = row.discrimination
+
+    def words(share: float) -> str:
+        return ("✓" if share else "✕") if is_binary else f"{100 * share:.0f}"
+
     return TaskRow(
         task=row.task,
         shares=format_html_join(
@@ -173,7 +179,7 @@ def _shown(row: AnalyzedTask, models: Sequence[str]) -> TaskRow:
             (
                 (0, visible(model), MISSING)
                 if share is None
-                else (1 + sum(share >= bound for bound in TINTS), visible(model), f"{100 * share:.0f}")
+                else (1 + sum(share >= bound for bound in TINTS), visible(model), words(share))
                 for model, share in zip(models, row.shares, strict=False)
             ),
         ),

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from benchmarks.models import Run
-from benchmarks.presentation.cells import Bar, Cell, Link, Mean, Moment, Progress, Strong, Words, soft
+from benchmarks.presentation.cells import Bar, Cell, Group, Link, Mean, Moment, Part, Progress, Strong, Words, soft
 from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import number, plural, score
 from benchmarks.presentation.sentences import n_of_mean
@@ -20,7 +20,7 @@ from benchmarks.summary import Counted
 from tasks_app.models import CanvasSet
 
 
-def _name(canvas_set: CanvasSet) -> Cell:
+def _name(canvas_set: CanvasSet) -> list[Part]:
     error = canvas_set.error_message
     said = [Words(cut(error, 300), "field-error")] if error else []
     return [Link(canvas_set.name, "gallery", (canvas_set.slug,)), *said]
@@ -42,7 +42,7 @@ def tasks_of(canvas_set: CanvasSet) -> int | None:
     return dataset.current_version.task_count if dataset and dataset.current_version else None
 
 
-def _origin(canvas_set: CanvasSet) -> Cell:
+def _origin(canvas_set: CanvasSet) -> str:
     seed, generator = canvas_set.seed, canvas_set.generator_version
     parts = ["" if seed is None else f"seed {seed}", generator and f"generator {generator}"]
     return ", ".join([canvas_set.origin.capitalize(), *filter(None, parts)])
@@ -68,13 +68,16 @@ def canvas_set_table(scored: Mapping[int, Benchmark] = MappingProxyType({})) -> 
     return Table(
         "Canvas sets, newest first",
         [
-            Column("Set", _name, "name"),
+            Column(
+                "Set", lambda row: [*_name(row), Group([soft(_origin(row))], "nowrap", block=True)], "name", only="page"
+            ),
+            Column("Set", _name, "name", only="text"),
             Column("Slug", lambda row: row.slug, only="text"),
             Column("Canvases", _canvases, "number"),
             Column("Shapes", _shapes, "number"),
             Column("Tasks", tasks_of, "number"),
             *(models if scored else []),
-            Column("Origin", _origin, look="wide-only"),
+            Column("Origin", _origin, only="text"),
             Column("Created", lambda row: Moment(row.created_at)),
             Column("Links", _links, look="nowrap", hidden_head=True, only="page"),
         ],
@@ -151,10 +154,10 @@ AUDIT = Table[AuditRow](
         _counted("Not applicable", "not_applicable", only="text"),
         _counted("Duplicates", "duplicates", only="text"),
         _counted("Distinct answers", "distinct_answers"),
-        Column("Second solver", _solver, only="page"),
+        Column("Second solver", _solver, only="page", given="disagrees"),
         _scored("Majority guess", "majority_score"),
         _scored("Random guess", "random_score"),
-        Column("Best rule without the canvas", _without_canvas, only="page", info="without_canvas"),
+        Column("Best rule without the canvas", _without_canvas, look="wide-text", only="page", info="without_canvas"),
         _counted("Solver agrees", "agrees", only="text"),
         _counted("Wrong", "wrong", only="text"),
         _counted("Ambiguous", "undetermined", only="text"),

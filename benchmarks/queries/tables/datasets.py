@@ -9,7 +9,20 @@ from typing import Any
 
 from benchmarks.imports.presets.base import Preset
 from benchmarks.models import Dataset, DatasetFile, DatasetVersion, Result
-from benchmarks.presentation.cells import Button, Cell, Group, Link, Moment, Part, State, Submit, Words, state_of, tag
+from benchmarks.presentation.cells import (
+    Button,
+    Cell,
+    Group,
+    Link,
+    Moment,
+    Part,
+    State,
+    Strong,
+    Submit,
+    Words,
+    state_of,
+    tag,
+)
 from benchmarks.presentation.labels import metric_title, result_label
 from benchmarks.presentation.numbers import number
 from benchmarks.presentation.tables import Column, Table
@@ -153,7 +166,7 @@ def _changes(row: VersionRow) -> Cell:
     if row.older is None:
         return Words("First version", "soft")
     old = row.older.number
-    return Link(row.said or f"Changes since version {old}", "changes", (row.slug, old, row.version.number))
+    return Link(row.said or f"Changes since version {old}", "changes", (row.slug, old, row.version.number), look="more")
 
 
 def _download(row: VersionRow) -> Cell:
@@ -183,7 +196,7 @@ VERSIONS = Table[VersionRow](
         Column("Origin", _origin),
         Column("Tasks", lambda row: row.version.task_count, "number"),
         Column("Runs", lambda row: row.runs, "number"),
-        Column("Content hash", lambda row: row.version.content_hash[:12], look="mono"),
+        Column("Content hash", lambda row: row.version.content_hash[:12], look="mono wide-only"),
         Column("Download", _download, look="nowrap", only="page", given="is_written"),
         Column("Action", _restore, look="nowrap", only="page", given="may_restore"),
     ],
@@ -226,11 +239,10 @@ PRESETS = Table[PresetRow](
         Column("Preset", lambda row: row.preset.name, "name", only="text"),
         Column(
             "Benchmark",
-            lambda row: [row.preset.title, Group([row.preset.about], "soft", block=True)],
+            lambda row: [Strong(row.preset.title), Group([row.preset.about], "soft", block=True)],
             "name",
             only="page",
         ),
-        Column("Action", _import, look="nowrap", only="page"),
         Column("Tasks", _imported, "number", "nowrap"),
         Column("Repository", lambda row: row.preset.repository, only="text"),
         Column("Split", _split, look="wide-only"),
@@ -238,6 +250,7 @@ PRESETS = Table[PresetRow](
         Column("Metrics", lambda row: ", ".join(map(metric_title, row.preset.metrics)), only="page"),
         Column("Metrics", lambda row: ", ".join(row.preset.metrics), only="text"),
         Column("License", lambda row: row.preset.license),
+        Column("Action", _import, look="nowrap", hidden_head=True, only="page"),
     ],
     region=True,
 )
