@@ -34,7 +34,7 @@ def surface_heat_map(
     if not cells:
         return None
     title = f"{measure.title} by number of shapes and {by}"
-    note = "Each cell is a mean. Select a cell, or its row in the table, to see its results."
+    note = "Columns: number of shapes. Cells: mean score; each leads to its results."
     rows, columns = list(dict.fromkeys(cell["group"] for cell in cells)), sorted({cell["n_shapes"] for cell in cells})
     parts = [
         _cell(cell, measure, rows.index(cell["group"]), columns.index(cell["n_shapes"]), len(columns)) for cell in cells

@@ -172,7 +172,7 @@ class RescoringForm(RequestForm):
         help_text="As YAML; its metric is added to those selected",
         widget=forms.Textarea({"rows": 8, "spellcheck": "false", "class": "code", "placeholder": " "}),
     )
-    name = forms.CharField(label="Name", required=False)
+    name = forms.CharField(label="Name", required=False, help_text="Optional; lists show it beside the model")
 
     def __init__(self, run: Run, data: Any = None, initial: Mapping[str, Any] | None = None) -> None:
         given = {"concurrency": run.concurrency, "version": run.dataset_version.number, **(initial or {})}

@@ -105,7 +105,7 @@ def failures_said(tables: Sequence[Failures]) -> list[str]:
         least, most = (n_of(failed[names[0]], of[names[0]]) for names in (best, worst))
         fails = "fails" if len(best) == 1 else "fail"
         who, others = (tied_names(names, len(of)) for names in (best, worst))
-        said.insert(0, f"{who} {fails} least often, {least} results, and {others} most often, {most}.")
+        said.insert(0, f"{who} {fails} least often, {least} results; {others} most often, {most}.")
     (_, label), counts = max(kinds.items(), key=lambda each: each[1].total())
     most_of = [name for name, n in counts.items() if n == max(counts.values())]
     with_whom = f", {number(max(counts.values()))} of them with {most_of[0]}" if len(most_of) == 1 < len(of) else ""

@@ -118,7 +118,7 @@ def _step_words(position: int | None) -> str:
 
 
 def said_by_people(labels: AnswerLabels, result: Result) -> str:
-    """How many labels there are: ``2 labels of people``; of those that contradict the outcome:
+    """How many labels there are: ``2 labels by people``; of those that contradict the outcome:
     ``People disagree: 2 of 2 say wrong``."""
     decides = labelable_metrics(result.run)[0]
     own = [each.label.value for each in labels.shown if each.label.metric == decides]
@@ -126,7 +126,7 @@ def said_by_people(labels: AnswerLabels, result: Result) -> str:
     is_right = result.outcome == Outcome.CORRECT
     against = sum(value < HALF if is_right else value > HALF for value in of_outcome)
     if not against or result.outcome in WITHOUT_VERDICT:
-        return f"{plural(len(labels.shown), 'label')} of people"
+        return f"{plural(len(labels.shown), 'label')} by people"
     says = "says" if against == 1 else "say"
     return f"People disagree: {n_of(against, len(of_outcome))} {says} {'wrong' if is_right else 'right'}"
 

@@ -52,7 +52,7 @@ def test_who_fails_least_often_is_said_over_all_datasets_and_ties_stay_ties() ->
     runs = [(make_scored_run(dataset, of_run, model=f"a/{name}"), name) for name, of_run in values.items()]
     found = failures(dataset.slug, dataset.title, runs)
     assert failures_said([found])[:2] == [
-        "x fails least often, 1 of 2 results, and y and z most often, 2 of 2.",
+        "x fails least often, 1 of 2 results; y and z most often, 2 of 2.",
         "5 of 6 results are not correct.",
     ]
     assert failures_said([found, found])[0].startswith("x fails least often, 2 of 4 results"), "datasets are summed"

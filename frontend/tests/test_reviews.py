@@ -38,7 +38,7 @@ def test_a_label_is_saved_shown_corrected_and_withdrawn(client: Client) -> None:
     html = client.post(f"{page}label/", sent, follow=True).content.decode()
     assert "Label saved." in html
     assert 'value="0.0" checked' in html
-    assert "1 label of people" in html.partition("Question")[0], "it stands beside the verdict"
+    assert "1 label by people" in html.partition("Question")[0], "it stands beside the verdict"
     assert "&lt;b&gt;Not Lima&lt;/b&gt;" in html
     html = client.post(f"{page}label/", {"metric": "contains", "value": "1.0"}, follow=True).content.decode()
     assert "1 earlier label" in html
@@ -55,7 +55,7 @@ def test_labels_that_contradict_the_outcome_say_so(client: Client) -> None:
         assert f"People disagree: 1 of 1 says {said}" in html
         agreed = {"metric": "exact_match", "value": "1.0" if value == "0.0" else "0.0"}
         html = client.post(f"{page}label/", agreed, follow=True).content.decode()
-        assert "1 label of people" in html
+        assert "1 label by people" in html
 
 
 def test_a_label_with_mistakes_is_refused_with_a_message(client: Client) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -19,6 +19,7 @@ from benchmarks.models import COMPLETED, Outcome, Result, Run, RunStatus, Score,
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
 from benchmarks.presentation.labels import RESULT_STATE, metric_title, sentence_case
+from benchmarks.presentation.numbers import plural
 from benchmarks.queries import runs as reads
 from benchmarks.queries.canvas_sets import canvas_sets
 from benchmarks.queries.interval_covers import covers_of
@@ -37,6 +38,7 @@ from benchmarks.queries.results import (
 )
 from benchmarks.queries.reviews import count_labeled
 from benchmarks.queries.schedules import open_score_drops, scheduled_run_of
+from benchmarks.queries.tables.runs import RUNS_WITH_SURFACE
 from benchmarks.queries.webhooks import deliveries_of
 from benchmarks.services.access import may, may_launch
 from benchmarks.services.contamination import check_contamination
@@ -45,7 +47,7 @@ from benchmarks.services.runs import control as services
 from benchmarks.services.runs.control import edit_run
 from benchmarks.services.runs.exports import forms_here
 from frontend import params
-from frontend.chips import chips
+from frontend.chips import Chip, chips
 from frontend.inbox import drop_notices, provider_page
 from frontend.judges import judge_reliability, panel_rows
 from frontend.run_charts import run_charts, surface_charts, surface_said, telling_charts, variant_of
@@ -149,6 +151,7 @@ def _results(request: HttpRequest, run: Run) -> dict[str, Any]:
         "group": {name: sentence_case(name) for name in run.task_classes},
         "metric": {name: metric_title(name) for name in run.all_metrics},
     }
+    shown_chips = chips(request.GET, _CHIPS, titles)
     known = {"": run.total, NOT_CORRECT: sum(group.n for group in run.numbers.failures)}
     return {
         "filters": filters,
@@ -156,7 +159,8 @@ def _results(request: HttpRequest, run: Run) -> dict[str, Any]:
         "n_listed": known.get(filters.outcome)
         if filters == ResultFilters(filters.outcome, sort=filters.sort)
         else None,
-        "chips": chips(request.GET, _CHIPS, titles),
+        "chips": shown_chips,
+        "widened": _widened(run, shown_chips) if len(shown_chips) > 1 and not results.rows else (),
         "kept": params.kept(query),
         "is_filtered": bool(params.kept(request.GET)),
         "lists_results": not run.is_live or "outcome" in query or bool(params.kept(query)),
@@ -170,6 +174,16 @@ def _results(request: HttpRequest, run: Run) -> dict[str, Any]:
         "labels_known": labels_known(run),
         "may_copy": may_copy(request, run),
     }
+
+
+def _widened(run: Run, shown: Sequence[Chip]) -> list[tuple[Chip, str]]:
+    """Of filters that together select nothing, those without which some results are left, and how many."""
+    pages = [(chip, result_page(run, params.result_filters(QueryDict(chip.url.removeprefix("?"))))) for chip in shown]
+    return [
+        (chip, f"{plural(len(page.rows), 'result')}{' or more' if page.after else ''}")
+        for chip, page in pages
+        if page.rows
+    ]
 
 
 def _controls(request: HttpRequest, run: Run) -> dict[str, Any]:
@@ -267,6 +281,7 @@ def surface(request: HttpRequest, pk: int) -> HttpResponse:
     metric = params.text(request.GET, "metric") or run.headline
     others = reads.other_variants(run)
     drawn = placed(surface_charts(run, metric, others), "surface-chart", pk, metric)
+    maps = [each for each in drawn if not each.chart.name.endswith("-lines")]
     context = {
         "run": run,
         "said": surface_said(run, metric),
@@ -274,7 +289,8 @@ def surface(request: HttpRequest, pk: int) -> HttpResponse:
         "metrics": metric_rows(run),
         "metric": metric,
         "others": [(other, variant_of(other)) for other in others],
-        "maps": [each for each in drawn if not each.chart.name.endswith("-lines")],
+        "maps": maps[:2],
+        "other_maps": maps[2:],
         "lines": [each for each in drawn if each.chart.name.endswith("-lines")],
         "crumbs": [
             ("Runs", reverse("frontend:runs")),
@@ -284,7 +300,7 @@ def surface(request: HttpRequest, pk: int) -> HttpResponse:
     }
     if not drawn:
         context |= {
-            "with_surface": reads.runs_with_surface(),
+            "with_surface": RUNS_WITH_SURFACE.of(reads.runs_with_surface()),
             "canvas_set": canvas_sets().exclude(dataset=None).first(),
         }
         context["may_launch"] = may_launch(request.user)
@@ -329,6 +345,7 @@ def _status(run: Run) -> dict[str, Any]:
     comparable, own, n_ranked = comparables(table), table.place_of(run), table.n_ranked
     numbers, judges = run.numbers_of(run.headline), judges_of_headline(run)
     failures, n_counted = failures_of(run, examples_of(run)), sum(each.count for each in outcomes)
+    by_n = sorted(failures, key=lambda failure: -failure.n)
     unscored = [failure for failure in failures if failure.scores_zero is False]
     return {
         "run": run,
@@ -355,7 +372,9 @@ def _status(run: Run) -> dict[str, Any]:
         "unfinished": run.total - n_counted,
         "failures": failures,
         "n_failed": sum(failure.n for failure in failures),
+        "commonest": by_n[0] if len(by_n) > 1 and by_n[0].n > by_n[1].n else None,
         "n_unscored": sum(failure.n for failure in unscored),
+        "fails_alike": all(failure.reason in sentences.FAILS_ALIKE for failure in unscored),
         "cause": max(unscored, key=lambda failure: failure.n) if unscored else None,
         # The message above says it of all results.
         "is_told": run.status == RunStatus.FAILED and len(failures) == 1 and unscored and unscored[0].n == n_counted,

@@ -101,7 +101,10 @@ def _strip(runs: Sequence[Run]) -> Cell:
     low, high = (best[0].headline_low, best[0].headline_high) if of_all == 1 else (None, None)
     others = [_mean(each) for each in whole if each is not best]
     label = f"Scores of {len(whole)} models and prompts, 0 to 1"
-    return Strip(others, Mean(_mean(best), low, high), None, label, width=120)
+    strip = Strip(others, Mean(_mean(best), low, high), None, label, width=120)
+    name = ", ".join(filter(None, [best[0].model.rpartition("/")[2], best[0].variant]))
+    is_highest = all(_mean(best) > other for other in others)
+    return [strip, *([_beneath(f"highest: {name}")] if is_highest else [])]
 
 
 def _mean(runs: Sequence[Run]) -> float:

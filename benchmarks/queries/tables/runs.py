@@ -155,6 +155,17 @@ RUNS = Table[Run](
 )
 
 
+RUNS_WITH_SURFACE = replace(
+    RUNS,
+    title="Runs with a difficulty surface",
+    columns=[
+        replace(column, cell=lambda run: Link(run.model, "surface", (run.pk,))) if column.head == "Model" else column
+        for column in RUNS.columns
+        if column.head != "Cost"
+    ],
+)
+
+
 def _of_model(run: Run) -> Cell:
     asked = ", ".join(filter(None, [_asked(run), run.variant]))
     return [dataset_link(run.dataset), *map(tag, left_out(run)), Group([asked], "soft small anywhere")]
