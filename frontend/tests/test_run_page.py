@@ -89,3 +89,13 @@ def test_the_inbox_names_a_model_once_and_says_why_its_run_stopped(client: Clien
     assert "stopped: the API key was refused" in notice
     assert f"Run {run.pk}. loop: 401 wrong key." in notice
     assert notice.count("loop/m") == 1
+
+
+def test_filters_that_together_select_nothing_are_offered_for_removal(client: Client) -> None:
+    run = make_scored_run(values=(1.0, 0.0, None))
+    html = client.get(f"/runs/{run.pk}/?outcome=timeout&low=1").content.decode()
+    assert "No results match" in html
+    html = client.get(f"/runs/{run.pk}/?outcome=wrong&low=1&sort=-duration").content.decode()
+    assert "No results match all 2 filters." in html
+    assert "Remove “Wrong” (1 result)" in html
+    assert "Remove “Score at least: 1” (1 result)" in html

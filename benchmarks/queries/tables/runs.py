@@ -161,7 +161,7 @@ RUNS_WITH_SURFACE = replace(
     columns=[
         replace(column, cell=lambda run: Link(run.model, "surface", (run.pk,))) if column.head == "Model" else column
         for column in RUNS.columns
-        if column.head != "Cost"
+        if column.head not in ("Asked", "Progress", "Cost")
     ],
 )
 
