@@ -69,9 +69,9 @@ def _drop(drop: ScoreDrop, *others: ScoreDrop) -> Notice:
     run, before = drop.scheduled_run.run, drop.compared_with
     what = "95% interval" if drop.p_adjusted is not None else "Bounds of the gate:"
     bounds = f"{what} {interval(-drop.high, -drop.low, points)} points"
-    facts = [newer_sentence(before, run) if before else f"{run_of_day(run)}."]
-    facts.append(f"{bounds}, {plural(drop.n_shared, 'shared task')}.")
+    facts = [f"{bounds}, {plural(drop.n_shared, 'shared task')}."]
     facts += [f"{_title(other.metric)}: {signed_points(other.difference)} points." for other in others]
+    facts.append(newer_sentence(before, run) if before else f"{run_of_day(run)}.")
     facts.append(f"Schedule “{drop.scheduled_run.schedule.name}”.")
     page = reverse("frontend:run", args=(run.pk,))
     compare = f"{reverse('frontend:compare')}?runs={before.pk},{run.pk}" if before else page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, ClassVar
 
 from django import forms
@@ -10,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from benchmarks.forms.datasets import ProblemForm
+from benchmarks.forms.fields import described
 from benchmarks.models import ApiToken
 from benchmarks.presentation.labels import ROLE
 from benchmarks.queries.access import role_of
@@ -22,6 +24,8 @@ SCOPES = (
     ("launch", "Launch runs"),
     ("edit", "Edit datasets"),
 )
+VALID_FOR = timedelta(days=90)
+"""What the form of a new token offers."""
 
 
 class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its stubs only
@@ -32,29 +36,34 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its st
         empty_label="Choose an account",
         help_text="The token has no more permissions than this account",
     )
-    scopes = forms.MultipleChoiceField(choices=SCOPES, initial=["read"], widget=forms.CheckboxSelectMultiple)
+    scopes = forms.MultipleChoiceField(
+        choices=[described(*each) for each in SCOPES], initial=["read"], widget=forms.CheckboxSelectMultiple
+    )
     expires_at = forms.DateTimeField(
         label="Expires",
         required=False,
         widget=forms.DateTimeInput({"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        help_text="Empty: never",
     )
 
     class Meta:
         model = ApiToken
         fields = ("account", "name", "scopes", "expires_at")
         help_texts: ClassVar[dict[str, str]] = {"name": "What the token is for"}
+        widgets: ClassVar[dict[str, forms.Widget]] = {"name": forms.TextInput({"placeholder": "nightly CI job"})}
 
     def __init__(self, *args: Any, by: Caller = None, owner: User | None = None, **options: Any) -> None:
         """``owner`` is the account of the token; without one, a field asks for an account that ``by`` may use."""
         super().__init__(*args, **options)
-        self.fields["expires_at"].help_text = f"Empty: never. In {timezone.get_default_timezone_name()}"
+        self.fields["expires_at"].help_text = f"In {timezone.get_default_timezone_name()}. Empty: never"
+        self.initial["expires_at"] = (timezone.localtime() + VALID_FOR).replace(hour=0, minute=0)
         self.by, self.owner = by, owner
         if owner:
             del self.fields["account"]
         else:
             field: Any = self.fields["account"]
             field.queryset = manageable_accounts(by).filter(is_active=True).order_by("username")
+            if len(only := field.queryset[:2]) == 1:
+                self.initial["account"] = only[0]
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or self.cleaned_data
@@ -72,7 +81,9 @@ class MemberForm(ProblemForm):
 
     username = forms.CharField(max_length=150, widget=forms.TextInput({"autocomplete": "off", "spellcheck": "false"}))
     role = forms.ChoiceField(
-        choices=[(name, f"{name.capitalize()}: {may}") for name, may in ROLE.items()], widget=forms.RadioSelect
+        choices=[described(name, may, name.capitalize()) for name, may in ROLE.items()],
+        widget=forms.RadioSelect,
+        help_text="Each has the permissions of those above it",
     )
 
     def __init__(self, data: Any = None, *, account: User | None = None) -> None:

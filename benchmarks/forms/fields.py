@@ -14,6 +14,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.datastructures import MultiValueDict
+from django.utils.html import format_html
 
 MAX_ROWS = 28
 """Height of a text area in lines. Longer texts scroll."""
@@ -22,6 +23,11 @@ MAX_ROWS = 28
 def one_line_end(text: str) -> str:
     """The text with every line end as one newline. Browsers send CR LF."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def described(value: str, meaning: str, name: str = "") -> tuple[str, str]:
+    """A choice with its name, by default its value, and what it means."""
+    return value, format_html("<b>{}</b> <small>{}</small>", name or value, meaning)
 
 
 class FittingTextarea(forms.Textarea):

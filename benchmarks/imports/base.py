@@ -23,6 +23,9 @@ class Importer(ABC):
     files: ClassVar[str]
     """What it reads, with the extensions, for people: ``logs (.eval or .json)``."""
 
+    made_with: ClassVar[str] = ""
+    """The command that writes them, if it is not obvious."""
+
     @property
     def extensions(self) -> list[str]:
         return re.findall(r"\.\w+", self.files)

@@ -200,6 +200,7 @@ class DeepEvalImporter(Importer):
     name = "deepeval"
     title = "DeepEval"
     files = "test runs (.json)"
+    made_with = "deepeval test run TESTS.py"
 
     def detect(self, files: Files) -> list[Files]:
         return [[file] for file in files if _KEYS & file.outline.keys()]

@@ -226,6 +226,7 @@ class InspectImporter(Importer):
     name = "inspect"
     title = "Inspect"
     files = "logs (.eval or .json)"
+    made_with = "inspect eval TASK.py"
 
     def detect(self, files: Files) -> list[Files]:
         return [

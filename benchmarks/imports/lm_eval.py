@@ -171,6 +171,7 @@ class LmEvalImporter(Importer):
     name = "lm-eval"
     title = "lm-evaluation-harness"
     files = "samples with their results file (.jsonl and .json)"
+    made_with = "lm_eval run --output_path DIR --log_samples"
 
     def detect(self, files: Files) -> list[Files]:
         """Samples with their results: those with the same date in the name, or else the only ones."""

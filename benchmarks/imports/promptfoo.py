@@ -273,6 +273,7 @@ class PromptfooImporter(Importer):
     name = "promptfoo"
     title = "promptfoo"
     files = "results (.json, .yaml, .yml or .jsonl)"
+    made_with = "promptfoo eval --output results.json"
 
     def detect(self, files: Files) -> list[Files]:
         def is_ours(file: ForeignFile) -> bool:

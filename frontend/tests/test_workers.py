@@ -48,7 +48,7 @@ def test_the_page_shows_which_worker_executes_which_run(client: Client) -> None:
     assert "Active workers 2 1 busy" in text
     assert "Runs at once 12" in text
     assert "Pending results 60" in text
-    assert f"alpha:1 Running Run {run.pk} baseline/reference on {run.dataset.title} 8 4" in text
+    assert f"alpha:1 Busy Run {run.pk} baseline/reference on {run.dataset.title} 8 4" in text
     assert "beta:2 Idle" in text
     assert ":token" not in text
 
@@ -109,4 +109,4 @@ def test_a_worker_whose_run_gets_no_answers_says_so_as_the_other_pages_do(client
     run, began = make_run(model="baseline/reference"), timezone.now() - timedelta(minutes=3)
     Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING, active_since=began)
     make_busy(run, "alpha:1:token")
-    assert f"alpha:1 No answer for 3 min Run {run.pk}" in text_of(client)
+    assert f"alpha:1 Busy Run {run.pk} baseline/reference on {run.dataset.title} No answer for 3 min" in text_of(client)

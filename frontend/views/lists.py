@@ -49,13 +49,15 @@ def listed(
     crumbs: Crumbs = (),
     add: Button | None = None,
     otherwise: Button | None = None,
+    examples: Sequence[tuple[str, str]] = (),
     **below: object,
 ) -> HttpResponse:
-    """The page of a list. ``add`` is for whoever may add to it, ``otherwise`` where to go while it is empty; ``below``
-    are ``score_drops``, and ``beside``, the template of what explains the list, with what it takes."""
+    """The page of a list. ``add`` is for whoever may add to it. While it is empty: ``examples`` of what it is for, and
+    ``otherwise``, where to go. ``below`` are ``score_drops``, and the templates ``beside``, which explains the list,
+    and ``instead``, which stands in an empty one, with what they take."""
     context = {
         **{"title": title, "shown": shown, "lead": lead, "empty": empty, "page": page},
-        **{"crumbs": crumbs, "add": add, "otherwise": otherwise},
+        **{"crumbs": crumbs, "add": add, "otherwise": otherwise, "examples": examples},
         **below,
     }
     return render(request, "frontend/list.html", context)

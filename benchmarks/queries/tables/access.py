@@ -64,7 +64,7 @@ TOKENS = Table[TokenRow](
 def _role(account: User) -> Cell:
     role = role_of(account).capitalize()
     if account.is_superuser:
-        return [*([role] if role else []), tag("Superuser: may do everything")]
+        return [*([role] if role else []), tag("Superuser")]
     return role or "No role: may read only"
 
 
@@ -77,6 +77,7 @@ MEMBERS = Table[User](
         Column("Last login", lambda account: _moment(account.last_login), look="nowrap"),
         Column("Added", lambda account: Moment(account.date_joined), look="nowrap"),
     ],
+    look="by-line",
 )
 
 

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from benchmarks.presentation.cells import Cell, Group, Moment, State, run_link, soft, state_of
+from benchmarks.models import Run
+from benchmarks.presentation.cells import Cell, Group, Moment, Part, State, run_link, soft
 from benchmarks.presentation.numbers import MISSING
+from benchmarks.presentation.sentences import silent
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.operations import WorkerRow
 
 
 def _state(worker: WorkerRow) -> Cell:
-    """Of a busy worker, the states of its runs."""
     if not worker.alive:
         return State("failed", "No heartbeat")
-    if not worker.runs:
-        return State("queued", "Idle")
-    return [Group([state_of(run)], block=True) for run in worker.runs]
+    return State("running", "Busy") if worker.runs else State("queued", "Idle")
 
 
 def _runs(worker: WorkerRow) -> Cell:
     if not worker.runs:
         return MISSING
-    return [
-        Group([run_link(run.pk, "nowrap"), soft(f" {run.model} on {run.dataset.title}")], block=True)
-        for run in worker.runs
-    ]
+    return [Group(_run(run), block=True) for run in worker.runs]
+
+
+def _run(run: Run) -> list[Part]:
+    parts: list[Part] = [run_link(run.pk, "nowrap"), soft(f" {run.model} on {run.dataset.title} ")]
+    return [*parts, State("silent", words)] if (words := silent(run)) else parts
 
 
 WORKERS = Table[WorkerRow](
@@ -38,4 +39,5 @@ WORKERS = Table[WorkerRow](
         Column("Last seen", lambda worker: Moment(worker.heartbeat_at), look="nowrap"),
     ],
     region=True,
+    look="by-line",
 )

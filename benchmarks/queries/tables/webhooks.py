@@ -62,6 +62,7 @@ WEBHOOKS = Table[WebhookRow](
         Column("Pending", lambda row: row.pending, "number"),
         Column("Given up", _given_up, "number"),
     ],
+    look="by-line",
 )
 DELIVERIES = Table[WebhookDelivery](
     "Deliveries, newest first",

@@ -87,6 +87,7 @@ def member(request: HttpRequest, pk: int) -> HttpResponse:
         "is_own": is_own,
         "n_tokens": active_tokens(account).count(),
         "roles": _ROLES,
+        "current": "Superuser" if account.is_superuser else role_of(account).capitalize(),
         "n_labels": labels_by(account).count(),
         "n_links": share_links().filter(created_by=account).count(),
         "crumbs": crumbs(("Members", reverse("frontend:members")), (account.username, None)),

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from benchmarks.models import Schedule
 from benchmarks.presentation.comparisons import series_sentence
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import ahead, percent, plural, points
+from benchmarks.presentation.numbers import ahead, percent, points
 from benchmarks.presentation.timetables import in_words
 from benchmarks.queries.gates import series_of_schedule
 from benchmarks.queries.history import histories, latest_runs
@@ -43,6 +43,12 @@ ADD = ("benchmarks.add_schedule", "benchmarks.launch_run")
 CHANGE = ("benchmarks.change_schedule", "benchmarks.launch_run")
 DELETE = ("benchmarks.delete_schedule",)
 
+_USES = (
+    ("Every night", "Shows when a model or its endpoint changes"),
+    ("With a tolerated loss", "Fails as a gate when the loss is larger"),
+    ("Each Monday", "Keeps a leaderboard current"),
+)
+
 
 @never_cache
 @require_safe
@@ -57,9 +63,9 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
         request,
         "Schedules",
         SCHEDULES.of(rows),
-        lead=f"{_state(rows, len(drops))} A schedule starts the same run repeatedly and reports scores that fall. "
-        f"Times of day are in {timezone.get_default_timezone_name()}.",
-        empty="No schedules yet. A run every night shows when a model or its endpoint changes.",
+        lead=_state(rows, len(drops)) or "A schedule starts the same run repeatedly and reports scores that fall.",
+        empty="No schedules yet",
+        examples=_USES,
         page=page,
         crumbs=crumbs(("Schedules", None)),
         add=Button("New schedule", "launch", NIGHTLY) if may_add else None,
@@ -70,11 +76,11 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
 
 
 def _state(rows: Sequence[ScheduleRow], n_drops: int) -> str:
-    """What is due next and what fell, as sentences; empty without schedules."""
+    """What is due next and whether nothing fell, as sentences; empty without schedules."""
     due = min((row.schedule.next_run_at for row in rows if row.schedule.next_run_at), default=None)
-    fell = f"{plural(n_drops, 'run')} scored lower than before." if n_drops else "No score fell."
+    fell = "" if n_drops else "No score fell. "
     upcoming = f"The next run starts {ahead(due, timezone.now())}." if due else "All schedules are paused."
-    return f"{fell} {upcoming}" if rows else ""
+    return f"{fell}{upcoming}" if rows else ""
 
 
 @never_cache

@@ -23,6 +23,13 @@ from frontend.views.shared import require, unconfirmed
 
 VIEW_ALL, ADD, CHANGE = "benchmarks.view_apitoken", "benchmarks.add_apitoken", "benchmarks.change_apitoken"
 
+_USES = (
+    ("CI job", "Starts a run for each change and fails when its score drops: launch, read"),
+    ("Notebook", "Reads runs and results as tables: read"),
+    ("Labeling tool", "Stores what people say of answers: label"),
+)
+"""What tokens are for, with the scopes that each needs."""
+
 
 @never_cache
 @require_safe
@@ -43,14 +50,14 @@ def token_list(request: HttpRequest) -> HttpResponse:
             'With a token, a program uses the <a href="{}">API</a> with at most the permissions of its account.',
             reverse("docs"),
         ),
-        empty="No tokens yet. Create one to start runs and read results from a script or from CI, such as a nightly "
-        "job that fails when a score drops.",
+        empty="No tokens yet",
+        examples=_USES,
         page=page,
         crumbs=crumbs(("API tokens", None)),
         add=Button("New token", "new-token") if may_add and rows else None,
         otherwise=Button("Create a token", "new-token") if may_add else None,
         beside="frontend/settings/token_example.html",
-        address=_address(request),
+        site=_site(request),
         scopes=SCOPES,
     )
 
@@ -69,7 +76,7 @@ def new_token(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "chooses": chooses,
-        "address": _address(request),
+        "site": _site(request),
         "crumbs": crumbs(("API tokens", reverse("frontend:tokens")), ("New token", None)),
     }
     if form.is_valid():
@@ -78,9 +85,8 @@ def new_token(request: HttpRequest) -> HttpResponse:
     return render(request, "frontend/settings/token_form.html", context, status=400 if form.errors else 200)
 
 
-def _address(request: HttpRequest) -> str:
-    """The runs of this installation in the API."""
-    return request.build_absolute_uri("/api/v1/benchmarks/runs")
+def _site(request: HttpRequest) -> str:
+    return request.build_absolute_uri("/").rstrip("/")
 
 
 @require_POST

@@ -29,6 +29,12 @@ PAGE_SIZE = 50
 VIEW, SEND = "benchmarks.view_webhookdelivery", "benchmarks.change_webhookdelivery"
 ADD, CHANGE, DELETE = (f"benchmarks.{verb}_webhook" for verb in ("add", "change", "delete"))
 
+_USES = (
+    ("Team chat", "Posts score drops and failed runs"),
+    ("CI", "Continues when a run is completed"),
+    ("To add one", "An administrator does, here or in codeforge.yaml"),
+)
+
 
 @never_cache
 @require_safe
@@ -39,8 +45,8 @@ def webhook_list(request: HttpRequest) -> HttpResponse:
         "Webhooks",
         WEBHOOKS.of(webhook_rows()),
         lead="Signed requests that tell other systems when a run ends or a score drops.",
-        empty="No webhooks yet. An administrator adds one here or in codeforge.yaml, for example to post score drops "
-        "to a chat.",
+        empty="No webhooks yet",
+        examples=_USES,
         crumbs=crumbs(("Webhooks", None)),
         add=Button("New webhook", "new-webhook") if may(request.user, ADD) else None,
         beside="frontend/settings/webhook_example.html",
@@ -91,6 +97,7 @@ def webhook(request: HttpRequest, name: str) -> HttpResponse:
         "row": row,
         "counted_days": COUNTED_FOR.days,
         "events": [(event, EVENT[event]) for event in (row.events if row else ()) or EVENT],
+        "sample": next((event for event in row.events if event != "score.dropped"), "") if row else "",
         "form": form,
         "may_delete": may(request.user, DELETE),
         "page": page,
