@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +23,7 @@ from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import plural
+from benchmarks.presentation.timetables import in_words
 from benchmarks.providers.extra_parameters import typed
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS
@@ -29,12 +31,17 @@ from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.requests import PROMPTING, SAMPLING
 from benchmarks.services.runs.requests import CANVAS_METRIC
 from benchmarks.services.runs.sizing import SizeQuestion
+from benchmarks.services.schedules import next_times
 from benchmarks.statistics.crossed import FEWEST
 from frontend.forms import AnyChoice, Fold, RequestForm, changed_in_words, fold_of, parameter_field
 from frontend.metric_choice import decide_first, fitting_metrics
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 
 MOST_VARIANTS = 20
+TIMES = (
+    *(("Every day", "03:00"), ("Weekdays", "0 3 * * 1-5")),
+    *(("Mondays", "0 3 * * 1"), ("Every hour", "0 * * * *")),
+)
 LONGEST_STATE = 3_500
 """Characters of a form's state in an address; web servers accept a little more."""
 _IN_VARIANT = re.compile(r"variants\[(\d+)\]\.(?:parameters\.)?(\w+): (.*)", re.DOTALL)
@@ -71,6 +78,16 @@ class VariantForm(RequestForm):
         return [self[name] for name in _PROMPT]
 
     @property
+    def is_open(self) -> bool:
+        """Whether it is shown with its fields: one that is still like the first, or has errors."""
+        return bool(self.errors) or not (self.asks or self["name"].value() == PLAIN)
+
+    @property
+    def asks(self) -> str:
+        """What is not at its default; empty for the plain one."""
+        return changed_in_words(self[name] for name in (*PROMPTING, *SAMPLING))
+
+    @property
     def fold(self) -> Fold:
         return fold_of(self, "Parameters", [name for name in (*PROMPTING, *SAMPLING) if name not in _PROMPT])
 
@@ -101,7 +118,7 @@ class LaunchForm(RequestForm):
         self.fields["judge_model"].widget.attrs["placeholder"] = settings.CODEFORGE.judge.model or ""
         self.fields["budget_usd"].label = "Stop at"
         zone = timezone.get_default_timezone_name()
-        self.fields["when"].help_text = f"A time such as 03:00, or cron such as 0 3 * * 1-5. In {zone}"
+        self.fields["when"].help_text = f"A time of day or a cron expression, in {zone}"
         places = [place for place in range(MOST_VARIANTS) if f"variant-{place}-name" in data]
         self.variants = [VariantForm(place, data) for place in places]
         self.metric_errors: dict[str, list[str]] = {}
@@ -273,6 +290,19 @@ class LaunchForm(RequestForm):
     def asks_when(self) -> bool:
         """Whether the form begins with the time: it makes a schedule, or was refused because of its time."""
         return self.is_schedule or bool(self["when"].errors)
+
+    @property
+    def presets(self) -> Sequence[tuple[str, str]]:
+        return TIMES
+
+    @property
+    def due(self) -> tuple[str, list[datetime]] | None:
+        """The time in words, and when the next runs would start; ``None`` if it cannot be read."""
+        when = " ".join(self.sent.get("when", "").split())
+        try:
+            return in_words(when), next_times(when, 3)
+        except ValueError:
+            return None
 
     @property
     def benchmark_errors(self) -> list[str]:

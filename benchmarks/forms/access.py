@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from django import forms
@@ -24,8 +24,8 @@ SCOPES = (
     ("launch", "Launch runs"),
     ("edit", "Edit datasets"),
 )
-VALID_FOR = timedelta(days=90)
-"""What the form of a new token offers."""
+VALID_DAYS, USUAL_DAYS = (30, 90, 365), 90
+"""For how long a token may be valid, and for how long if nobody chooses."""
 
 
 class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its stubs only
@@ -39,11 +39,7 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its st
     scopes = forms.MultipleChoiceField(
         choices=[described(*each) for each in SCOPES], initial=["read"], widget=forms.CheckboxSelectMultiple
     )
-    expires_at = forms.DateTimeField(
-        label="Expires",
-        required=False,
-        widget=forms.DateTimeInput({"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-    )
+    expires_at = forms.ChoiceField(label="Expires", required=False, initial=USUAL_DAYS)
 
     class Meta:
         model = ApiToken
@@ -54,8 +50,8 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its st
     def __init__(self, *args: Any, by: Caller = None, owner: User | None = None, **options: Any) -> None:
         """``owner`` is the account of the token; without one, a field asks for an account that ``by`` may use."""
         super().__init__(*args, **options)
-        self.fields["expires_at"].help_text = f"In {timezone.get_default_timezone_name()}. Empty: never"
-        self.initial["expires_at"] = (timezone.localtime() + VALID_FOR).replace(hour=0, minute=0)
+        expires: Any = self.fields["expires_at"]
+        expires.choices = [*((days, _expires(days)) for days in VALID_DAYS), ("", "Never")]
         self.by, self.owner = by, owner
         if owner:
             del self.fields["account"]
@@ -64,6 +60,10 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its st
             field.queryset = manageable_accounts(by).filter(is_active=True).order_by("username")
             if len(only := field.queryset[:2]) == 1:
                 self.initial["account"] = only[0]
+
+    def clean_expires_at(self) -> datetime | None:
+        days = self.cleaned_data["expires_at"]
+        return timezone.now() + timedelta(days=int(days)) if days else None
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or self.cleaned_data
@@ -74,6 +74,10 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in its st
             if errors := token_errors(*values, self.by):
                 raise ValidationError(errors)
         return data
+
+
+def _expires(days: int) -> str:
+    return f"In {days} days, on {timezone.localtime() + timedelta(days=days):%b %-d, %Y}"
 
 
 class MemberForm(ProblemForm):

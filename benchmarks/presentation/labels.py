@@ -167,7 +167,7 @@ def task_key(name: str) -> str:
 
 def event_title(name: str) -> str:
     """The title of an event: ``score.dropped`` → ``Score dropped``."""
-    return sentence_case(name.replace(".", " "))
+    return sentence_case(name.replace(".", " ").replace("cancelled", "canceled"))
 
 
 def sentence_case(name: str) -> str:

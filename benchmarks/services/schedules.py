@@ -81,6 +81,14 @@ def next_time(cron: Any, moment: datetime, zone: tzinfo | None = None) -> dateti
     raise ValueError("this day does not exist")
 
 
+def next_times(text: str, n: int) -> list[datetime]:
+    """The next ``n`` times of a timetable. Raises ``ValueError`` like ``read_timetable``."""
+    cron, times = read_timetable(text), [datetime.now(UTC)]
+    for _ in range(n):
+        times.append(next_time(cron, times[-1]))
+    return times[1:]
+
+
 def save_schedule(
     name: str,
     when: str,

@@ -369,7 +369,8 @@ def test_a_stored_run_that_asked_in_the_same_way_is_linked(client: Client) -> No
         assert "stored already" not in page(client, "/runs/new/plan/", {**sent, **other}), other
     second = make_scored_run(dataset, model="baseline/empty", metrics=["exact_match", "contains"])
     html = page(client, "/runs/new/plan/", sent)
-    assert f'href="/compare/?runs={run.pk},{second.pk}">compare them' in html
+    assert f'href="/compare/?runs={run.pk},{second.pk}">Compare them</a>' in html
+    assert re.search(r'id="start"\s+class="wide"', html), "comparing needs no new run"
 
 
 def test_the_plan_says_beside_which_stored_runs_the_scores_can_stand(client: Client) -> None:
@@ -379,7 +380,7 @@ def test_the_plan_says_beside_which_stored_runs_the_scores_can_stand(client: Cli
         make_scored_run(dataset, model=model, metrics=["exact_match"])
     make_scored_run(dataset, model="baseline/random", metrics=["exact_match"])
     html = " ".join(page(client, "/runs/new/plan/", REQUEST).split())
-    assert "<strong>Sums</strong>: comparable with 2 stored runs by Exact match" in html
+    assert "<br>Comparable with 2 stored runs by Exact match" in html
     other = {**REQUEST, "given-sums": "contains", "metrics-sums": ["contains"]}
     html = " ".join(page(client, "/runs/new/plan/", other).split())
     assert "<strong>Sums</strong>: not comparable. 2 stored runs use Exact match." in html
@@ -482,6 +483,16 @@ def test_the_form_is_saved_as_a_schedule(client: Client) -> None:
     assert not Run.objects.exists()
 
 
+def test_a_schedule_says_when_its_next_runs_are_due(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    html = page(client, "/runs/new/?when=03:00")
+    assert "<b>Every day at 03:00</b>" in html
+    assert len(re.findall(r"<time [^>]+>\w{3}, \w{3} \d+, 03:00</time>", html)) == 3
+    weekly = page(client, "/runs/new/", {**REQUEST, "when": "03:00", "do": "when 0 3 * * 1"})
+    assert "<b>Monday at 03:00</b>" in weekly
+    assert 'id="due"' in page(client, "/runs/new/plan/", {**REQUEST, "when": "at noon"})
+
+
 def test_a_row_opens_the_short_form_with_what_was_used_last(client: Client) -> None:
     make_dataset(3, slug="sums")
     client.post("/runs/new/", {"dataset": "sums", "model": ["baseline/random", "baseline/empty"]})
@@ -534,7 +545,7 @@ def test_each_model_says_its_last_score_and_what_the_chosen_tasks_cost_with_it(
     assert high
     assert f"up to {money(high)}" in plan
     whole = page(client, f"/runs/new/?dataset=sums&model={MODEL}")
-    assert re.search(rf'<small id="cost-\w+"[^>]*>up to {re.escape(money(high))}</small>', whole)
+    assert re.search(rf'<span class="soft num cost" id="cost-\w+"[^>]*>up to {re.escape(money(high))}</span>', whole)
     assert 'hx-trigger="input delay:400ms"' in whole, "its provider was checked within the last minute"
     ProviderCheck.objects.all().delete()
     assert 'hx-trigger="load, ' in page(client, f"/runs/new/?dataset=sums&model={MODEL}")
@@ -557,7 +568,10 @@ def test_a_blocked_start_says_its_error_once(client: Client) -> None:
     make_dataset(3, slug="sums")
     html = page(client, "/runs/new/plan/", {**REQUEST, "model": "nobody/unlisted"})
     assert html.count("Provider nobody is not configured") == 1
-    assert "<li><strong>Models</strong></li>" in html
+    assert ">Remove nobody/unlisted</button>" in html
+    less = client.post("/runs/new/", {**REQUEST, "model": ["nobody/unlisted", MODEL], "do": "without nobody/unlisted"})
+    assert less.context["form"].models == [MODEL]
+    assert '<li><a href="#models-title"><strong>Models</strong></a></li>' in html
 
 
 def test_pages_of_schedules_are_below_the_settings(client: Client) -> None:

@@ -17,6 +17,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from benchmarks.engine.configured import all_providers
 from benchmarks.engine.execution.presets import preset_metrics
 from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Run, Schedule
@@ -25,7 +26,7 @@ from benchmarks.presentation.numbers import money, plural
 from benchmarks.presentation.ranks import listed
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.experiments import experiment_detail
-from benchmarks.queries.judge_words import judge_words
+from benchmarks.queries.judge_words import rows_of
 from benchmarks.queries.launch import trial_answers, used_last
 from benchmarks.queries.model_status import warnings_before_run
 from benchmarks.queries.schedules import dropped_models
@@ -110,6 +111,12 @@ def _changed(request: HttpRequest, do: str) -> HttpResponse:
         data = without_variant(data, do.removeprefix("drop-"))
     elif do.startswith("add "):
         data = with_metric(data, *do.removeprefix("add ").split(" ", 1))
+    elif do.startswith("without "):
+        data = data.copy()
+        data.setlist("model", [name for name in data.getlist("model") if name != do.removeprefix("without ")])
+    elif do.startswith("when "):
+        data = data.copy()
+        data["when"] = do.removeprefix("when ")
     elif do.startswith("show-"):
         listed, _, view = do.removeprefix("show-").partition("-")
         data = data.copy()
@@ -205,6 +212,8 @@ def planned(request: HttpRequest, form: LaunchForm, *, checks: bool = True) -> d
         runs = _runs(form)
     except InvalidRequest as error:
         context["plan_errors"] = form.problems(error)
+        known = {"baseline", *all_providers()}
+        context["without_provider"] = [name for name in form.models if name.partition("/")[0] not in known]
         form.reject(error)
     else:
         context["preview"] = preview(runs)
@@ -212,7 +221,7 @@ def planned(request: HttpRequest, form: LaunchForm, *, checks: bool = True) -> d
         context["copies"] = copies(form.request_data(), site, is_run=form.is_run)
         if judge := context["preview"].plan.judge_requests and _judge(form):
             asked.append(judge)
-            context["judged"] = judge_words({(judge, metric) for metric in form.judged}).values()
+            context["judged"] = rows_of((judge, metric) for metric in form.judged)
     if checks:
         check_if_stale(asked)
     return context | {"warnings": warnings_before_run(asked), "asks_plan": bool(stale_providers(asked))}

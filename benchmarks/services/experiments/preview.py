@@ -115,6 +115,11 @@ class Preview:
         return taken_by(Run.objects.get(pk=stored[0])) if stored else None
 
     @property
+    def all_stored(self) -> bool:
+        """Whether nothing has to be asked to compare them."""
+        return len(self.stored) == self.plan.runs > 1
+
+    @property
     def stored(self) -> list[int]:
         """The runs that are stored already."""
         return [cell.stored for candidate in self.candidates for cell in candidate.cells if cell.stored]
