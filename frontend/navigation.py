@@ -117,7 +117,7 @@ ENTRIES = (
     Entry(
         "Review",
         "M3 3h10v8H7l-3 2.5V11H3z",
-        (Place("To label", "reviews"), Place("Judges", "judges"), Place("Preferences", "preferences")),
+        (Place("Reviews", "reviews"), Place("Judges", "judges"), Place("Preferences", "preferences")),
         ("reviews", "judges", "preferences"),
     ),
     Entry(

@@ -84,6 +84,9 @@ class ReviewForm(ProblemForm):
         chosen = list(runs.filter(pk__in=self._chosen("runs")).order_by("pk"))
         self.available = count_answers(chosen) if chosen else None
         self._propose_size()
+        if chosen:
+            named = f"run {chosen[0].pk}" if len(chosen) == 1 else f"{len(chosen)} runs"
+            self.initial = {"name": f"Review of {named}", **self.initial}
         latest = [run for run in runs_to_offer(chosen) if run not in chosen]
         self._offer("runs", [(run.pk, _run_title(run)) for run in (*chosen, *latest)])
         latest_of: dict[str, QuerySet[Any]] = {

@@ -9,7 +9,7 @@ from benchmarks.models import ReviewItem, ReviewQueue
 from benchmarks.models.reviews import LABELED
 from benchmarks.presentation.cells import Button, Cell, Group, Link, Mean, Moment, Words
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import MISSING, n_of, number, score
+from benchmarks.presentation.numbers import MISSING, n_of, number, plural, score
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.reviews import Conclusion, Disagreement, Progress, ReviewerCount, items_of, progress_of
 from benchmarks.queries.tables.judges import with_bar
@@ -17,12 +17,14 @@ from benchmarks.queries.tables.judges import with_bar
 
 @dataclass(frozen=True, slots=True)
 class ReviewRow:
-    """A review, how far one reader is with it who may label or not, and how many labels were given of how many."""
+    """A review, how far one reader is with it who may label or not, and how many labels were given of how many, of how
+    many answers."""
 
     queue: ReviewQueue
     own: Progress
     given: int
     wanted: int
+    answers: int
     may_label: bool = False
 
     @property
@@ -46,9 +48,9 @@ def review_rows(queues: Sequence[ReviewQueue], reader: str, now: float, *, may_l
     ]
 
 
-def _given(items: list[ReviewItem]) -> tuple[int, int]:
+def _given(items: list[ReviewItem]) -> tuple[int, int, int]:
     given = sum(state == LABELED for item in items for state, _ in item.reviewers.values())
-    return given, sum(item.wanted for item in items)
+    return given, sum(item.wanted for item in items), len(items)
 
 
 _LEAD = "row-link anywhere"
@@ -57,6 +59,13 @@ _LEAD = "row-link anywhere"
 def _about(row: ReviewRow) -> Cell:
     link = Link(row.queue.name, "review", (row.queue.pk,), look=_LEAD)
     about = f"{metric_title(row.queue.metric)} · {number(row.given)} of {number(row.wanted)} labels"
+    return [link, Group([Words(about, "soft small")], block=True)]
+
+
+def _named(row: ReviewRow) -> Cell:
+    twice = f", {number(row.wanted - row.answers)} of them twice" if row.wanted > row.answers else ""
+    about = f"{plural(row.answers, 'pair' if row.queue.is_of_pairs else 'answer')}{twice}"
+    link = Link(row.queue.name, "review", (row.queue.pk,), look=_LEAD)
     return [link, Group([Words(about, "soft small")], block=True)]
 
 
@@ -75,7 +84,8 @@ REVIEWS = Table[ReviewRow](
     "Reviews, open ones first",
     [
         Column("ID", lambda row: str(row.queue.pk), "number", only="text"),
-        Column("Review", lambda row: Link(row.queue.name, "review", (row.queue.pk,), look=_LEAD), "name"),
+        Column("Review", _named, "name", only="page"),
+        Column("Review", lambda row: row.queue.name, "name", only="text"),
         Column("Metric", lambda row: metric_title(row.queue.metric)),
         Column("Status", lambda row: row.status),
         Column("Labels", lambda row: f"{number(row.given)} of {number(row.wanted)}", "number"),
