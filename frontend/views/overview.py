@@ -48,6 +48,8 @@ DATASETS = 12
 """Named on the first visit."""
 UNFOLDED = 7
 """Notices that are shown at once."""
+LONG_INBOX = 3
+"""With more notices, what was found last stands beside them."""
 
 
 @require_safe
@@ -81,6 +83,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "more_notices": notices[UNFOLDED:],
         "board": scores,
         "board_slugs": [row.dataset.slug for row in scores.rows],
+        "fills_aside": len(notices) > LONG_INBOX,
         "latest": latest(found, findings(found), latest_runs, LATEST),
     }
     return render(request, "frontend/overview/overview.html", shown)
