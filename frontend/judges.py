@@ -11,7 +11,7 @@ from benchmarks.metrics.registered_metrics import parts_of
 from benchmarks.models import Run
 from benchmarks.presentation.judges import calibration_finding, calibration_leaning
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import MISSING, percent, plural
+from benchmarks.presentation.numbers import MISSING, interval, percent, plural
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.presentation.tables import Shown
 from benchmarks.queries.judge_agreement import corrected_run
@@ -114,6 +114,17 @@ class CalibrationRow(JudgingRow):
             f"{percent(rejects.mean)} of {plural(rejects.n, 'correct answer')}."
         )
         return calibration_finding(self.found), shares
+
+    @property
+    def weakness(self) -> str:
+        """The phrasing whose accuracy is below what the accuracy of all may be, as a sentence; empty without one."""
+        least = min(self.found.by_phrasing.items(), key=lambda each: each[1].mean or 0.0, default=None)
+        bound = self.found.accuracy.low
+        if least is None or least[1].mean is None or bound is None or least[1].mean >= bound:
+            return ""
+        name, share = least
+        bounds = interval(share.low, share.high, percent)
+        return f"Least accurate by phrasing: {name}, {percent(share.mean)} of {plural(share.n, 'answer')} ({bounds})."
 
     @property
     def needs_caution(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -18,7 +19,7 @@ from benchmarks.queries.search import Matches, newest, search
 from benchmarks.services.access import may_launch
 from frontend.context_processors import THEMES
 from frontend.documents import DOCUMENTS
-from frontend.navigation import ENTRIES, places
+from frontend.navigation import places
 from frontend.ruler import ruler
 from frontend.view_models import RunRow, run_finding, run_row
 
@@ -64,17 +65,15 @@ class _Entry:
 
 
 def rows(request: HttpRequest, words: str) -> list[Row]:
-    """What matches the words, by kind, those first that begin with them; without words the commands, the newest
-    datasets and runs, and the entries of the navigation."""
+    """What matches the words, by kind, those first that begin with them; without words the commands, and the newest
+    datasets and runs."""
     if not words:
-        entries = {entry.places[0].url for entry in ENTRIES}
-        pages = (page for page in _pages(request) if page.url in entries)
-        return _rows([*_commands(request), *_found(newest()), *pages], "")
+        return _rows([*_commands(request), *_found(newest())], "")
     named = [*_commands(request), *_themes(), *_pages(request)]
     matches = search(words)
     lower = words.lower()
     found = [
-        *_found(matches),
+        *_found(matches, words),
         *(_starts(matches) if may_launch(request.user) else ()),
         *(entry for entry in named if lower in entry.title.lower()),
         *[entry for entry in _help() if lower in entry.title.lower()][:HELP],
@@ -89,7 +88,7 @@ def _rows(entries: Sequence[_Entry], words: str) -> list[Row]:
     return [entry.row(words, heads=entry.kind != kind) for entry, kind in zip(entries, before, strict=False)]
 
 
-def _found(matches: Matches) -> Iterator[_Entry]:
+def _found(matches: Matches, words: str = "") -> Iterator[_Entry]:
     for dataset in matches.datasets:
         version = dataset.current_version
         size = plural(version.task_count, "task") if version else "No valid version"
@@ -113,9 +112,16 @@ def _found(matches: Matches) -> Iterator[_Entry]:
         dataset = task.version.dataset
         url = reverse("frontend:task", args=(dataset.slug, task.pk))
         said = f"{n_of(correct, answers)} answers correct" if answers else "Not asked yet"
-        yield _Entry("Task", f"{task.name or task.task_id}, {dataset.title}", url, said)
+        title = f"{task.name or task.task_id}, {dataset.title}"
+        yield _Entry("Task", title, url, f"{_quoted(task.input, title, words)}{said}")
     for review in matches.reviews:
         yield _Entry("Review", review.name, reverse("frontend:review", args=(review.pk,)))
+
+
+def _quoted(question: str, title: str, words: str) -> str:
+    """The part of a question that matches, where the title does not."""
+    found = re.search(rf"\b\w*{re.escape(words)}\w*(?:\s+\w+)?", question, re.IGNORECASE) if words else None
+    return f"“…{found[0]}…” · " if found and words.lower() not in title.lower() else ""
 
 
 def _of_run(run: Run, row: RunRow) -> str:

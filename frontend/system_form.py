@@ -36,7 +36,7 @@ PLACES = {
 class SystemForm(forms.Form):
     """Every field is a text as it was typed; ``request_of`` reads them, and the service checks what they say."""
 
-    name = forms.CharField(required=False, label="Name", help_text="Such as bot; runs name it so")
+    name = forms.CharField(required=False, label="Name", help_text="For example, bot. Runs show this name")
     url = forms.CharField(required=False, label="URL", help_text="With its path, which may name {id} or {input}")
     method = forms.ChoiceField(required=False, label="Method", choices=[(each, each) for each in METHODS])
     headers = forms.CharField(

@@ -12,6 +12,7 @@ from django.db.models.fields.json import KeyTransform
 from benchmarks.analysis.rankings import Place, under_baseline
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import OF_MODELS, Run
+from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.queries.leaderboard import (
     Alike,
     completed_runs,
@@ -24,6 +25,7 @@ from benchmarks.queries.model_status import ModelStatus, answered_models, model_
 from benchmarks.queries.overall_leaderboard import overall_leaderboard
 from benchmarks.queries.providers import ModelRow, ProviderRow
 from benchmarks.queries.ranked_tables import RankedTable, ranked_table
+from benchmarks.queries.schedules import dropped_models
 
 MOST_MODELS = 100
 """Models that the list has: those with the newest runs."""
@@ -105,7 +107,8 @@ class ModelUse:
     """A model that runs have asked. ``provider`` and ``known`` are ``None`` if codeforge.yaml has no such provider, or
     knows nothing of the model.
 
-    ``means`` are those of its latest full run on each benchmark, with its title, ``rank`` is its rank over the
+    ``means`` are those of its latest full run on each benchmark, with its title and n of N; it ``fell`` if one of its
+    scores dropped and nobody has dismissed that. ``rank`` is its rank over the
     benchmarks that models share, such as ``2–3``, empty without one, and ``served`` is newest first.
     """
 
@@ -114,10 +117,11 @@ class ModelUse:
     last: datetime
     provider: ProviderRow | None
     known: ModelRow | None
-    means: Sequence[tuple[float, str]]
+    means: Sequence[tuple[float, str, str]]
     rank: str
     served: Sequence[Served]
     status: ModelStatus
+    fell: bool
 
 
 def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
@@ -127,17 +131,18 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
     known = {model.name: model for row in by_name.values() for model in (*row.models, *row.others)}
     runs = Run.objects.filter(OF_MODELS).exclude(model__startswith="baseline/").order_by()
     used = runs.values_list("model").annotate(n=Count("pk"), last=Max("created_at")).order_by("-last")[:MOST_MODELS]
-    means: dict[str, list[tuple[float, str]]] = {}
+    means: dict[str, list[tuple[float, str, str]]] = {}
     for standing in standings(scored_runs(RECENT, ~Q(model__startswith="baseline/"))):
         of_models = {} if not is_score(standing.metric) else {place.run.model: place for place in standing.places[::-1]}
         for model, place in of_models.items():
             if place.numbers.mean is not None:
-                means.setdefault(model, []).append((place.numbers.mean, place.run.dataset.title))
+                n_of = n_of_mean(standing.metric, place.numbers)
+                means.setdefault(model, []).append((place.numbers.mean, place.run.dataset.title, n_of))
     ranks: dict[str, str] = {}
     for row in overall_leaderboard().rows:
         if row.ranks:
             ranks.setdefault(row.linked, row.ranks)
-    served, troubled, answered = served_models(), troubled_models(), answered_models()
+    served, troubled, answered, fallen = served_models(), troubled_models(), answered_models(), dropped_models()
     found = []
     for name, n, last in used:
         provider = by_name.get(name.partition("/")[0])
@@ -152,6 +157,7 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
                 ranks.get(name, ""),
                 served.get(name, ()),
                 model_status(name, provider, known.get(name), troubled.get(name), answered=name in answered),
+                name in fallen,
             )
         )
     return sorted(found, key=lambda use: _LEVELS.index(use.status.level))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,6 +151,12 @@ def open_score_drops() -> QuerySet[ScoreDrop]:
 def dropped_models() -> set[str]:
     """The models with a score drop that nobody has dismissed."""
     return set(ScoreDrop.objects.filter(dismissed_at=None).values_list("scheduled_run__run__model", flat=True))
+
+
+def fallen_runs(runs: Collection[int], metric: str) -> set[int]:
+    """Those of the runs with a drop of this score that nobody has dismissed."""
+    drops = ScoreDrop.objects.filter(scheduled_run__run__in=runs, metric=metric, dismissed_at=None)
+    return set(drops.values_list("scheduled_run__run", flat=True))
 
 
 def scheduled_run_of(run: Run) -> ScheduledRun | None:

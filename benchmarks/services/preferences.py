@@ -20,7 +20,7 @@ from rest_framework import serializers
 from benchmarks.engine.execution.budget import Price, price_of
 from benchmarks.metrics.preference import DEFAULT_CRITERIA, Preference
 from benchmarks.models import COMPLETED, OF_MODELS, Outcome, Result, ResultState, Run, RunStatus, Transcript
-from benchmarks.presentation.numbers import n_of
+from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.presentation.preferences import FEWEST_PAIRS
 from benchmarks.providers.baseline import KNOWN_ANSWERS
 from benchmarks.services.access import Caller, account_of, record
@@ -234,8 +234,9 @@ def plan_preference(data: Any) -> RunPlan:
     (in_low, in_high), (out_low, out_high) = tokens_in, tokens_out
     tokens = (in_low, in_high, out_low, out_high)
     said = f"{n_of(n_identical, len(pairs))} pairs of answers are identical. They are ties without asking the judge."
-    few = f" {n_of(len(judged), len(pairs))} pairs differ, too few for a significant preference."
-    said += few if 0 < len(judged) < FEWEST_PAIRS else ""
+    if 0 < len(judged) < FEWEST_PAIRS:
+        verb = "is" if len(judged) == 1 else "are"
+        said += f" {plural(len(judged), 'pair')} of different answers {verb} too few for a significant preference."
     warnings = (said,) if n_identical else ()
     return RunPlan(0, requests, *tokens, low, high, seconds.low, seconds.high, warnings=warnings)
 

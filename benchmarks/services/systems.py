@@ -64,7 +64,7 @@ class SystemRequest(StrictRequest):
 
 
 class NewSystemRequest(SystemRequest):
-    name = StrictText(max_length=60, help_text="Such as support-bot; runs name it so")
+    name = StrictText(max_length=60, help_text="For example, support-bot. Runs show this name")
 
 
 class SystemTrialRequest(SystemRequest):

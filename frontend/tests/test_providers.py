@@ -142,7 +142,7 @@ def test_models_that_have_run_are_listed_with_what_served_them(client: Client, l
     table = page(client).partition("Models that have run")[2].partition("Connections")[0]
     assert f"served &lt;b&gt;large-2024-11&lt;/b&gt; since {day}" in table
     assert f"Changed {day}" in table
-    assert re.search(r'aria-label="Scores: \w+ \d\.\d{3}"', table)
+    assert re.search(r'aria-label="Scores: \w+: \d\.\d{3}, 3 of 3"', table)
     assert "baseline/reference" not in table.partition("Baselines that have run:")[0], "it is no competitor"
     assert 'href="/models/baseline/reference/"' in table.partition("Baselines that have run:")[2]
     of_model = page(client, "/models/live/large/").partition("Served model")[2]

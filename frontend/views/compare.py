@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from benchmarks.analysis.comparisons import Compared, breakdown, common_metrics, compared_runs, labels, newer_sentence
 from benchmarks.models import Run, ShareLink
 from benchmarks.presentation.numbers import plural
+from benchmarks.presentation.ranks import listed
 from benchmarks.queries import compare as reads
 from benchmarks.queries.judge_words import measured
 from benchmarks.queries.runs import reference_first
@@ -78,7 +79,7 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
         "crumbs": trail("runs", *crumbs),
         "chosen": chosen,
         "chosen_ids": [run.pk for run in chosen],
-        "missing": [pk for pk in asked if pk not in {run.pk for run in chosen}],
+        "absent": _absent([pk for pk in asked if pk not in {run.pk for run in chosen}]),
         "offered": by_benchmark(offered, chosen),
         "n_left_out": reads.runs_left_out(offered),
         "metrics": [metric_row(name) for name in metrics],
@@ -141,6 +142,13 @@ def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:
         "parts": parts,
         "effect_bound": max(bounds, default=0.0),
     }
+
+
+def _absent(missing: Sequence[int]) -> str:
+    if not missing:
+        return ""
+    named = listed([str(pk) for pk in missing])
+    return f"Run {named} does not exist." if len(missing) == 1 else f"Runs {named} do not exist."
 
 
 def _charts(context: dict[str, Any]) -> list[Chart | None]:

@@ -26,6 +26,7 @@ from benchmarks.queries.matrix import Matrix
 from benchmarks.queries.newer_references import newer_references
 from benchmarks.queries.overall_leaderboard import MOST_DATASETS, overall_leaderboard
 from benchmarks.queries.ranked_tables import RankedTable, ranked_table
+from benchmarks.queries.schedules import fallen_runs
 from benchmarks.queries.tables.corrected_ranks import CORRECTED_RANKS
 from benchmarks.queries.tables.runs import per_thousand
 from benchmarks.services.access import may_launch
@@ -200,6 +201,7 @@ def board(query: QueryDict) -> dict[str, Any]:
         "has_streamed": any(row.first_token for row in rows),
         "rows": rows,
         "best_for_price": _best_for_price(rows),
+        "fallen": fallen_runs([row.run.pk for row in rows], metric),
         "equal_n": _equal_n(rows),
         "judges": _judges(rows),
         # The table has the ruler of each model.

@@ -32,7 +32,7 @@ def _name(row: ModelUse) -> Cell:
             words = f"served {', '.join(latest.names)} since {_day(latest.since)}"
             mark = [Words(f"Changed {_day(latest.since)}", "tag caution")] if changed else []
             parts.append(Group([soft(words), *mark], block=True))
-    return parts
+    return [*parts, Words("Score fell", "tag caution")] if row.fell else parts
 
 
 def _status(row: ModelUse) -> Part:
@@ -40,13 +40,13 @@ def _status(row: ModelUse) -> Part:
 
 
 def _scores(row: ModelUse) -> Cell:
-    """The means drawn, and their benchmarks in the same order."""
+    """The means drawn, and written in the same order."""
     if not row.means:
         return ""
-    titles = [title for _, title in row.means]
-    words = ", ".join(titles) if len(titles) <= MOST_NAMED else plural(len(titles), "benchmark")
-    label = "Scores: " + ", ".join(f"{title} {score(mean)}" for mean, title in row.means)
-    return [Strip([mean for mean, _ in row.means], None, None, label, width=WIDTH), Group([soft(words)], block=True)]
+    words = [f"{title}: {score(mean)}, {n_of}" for mean, title, n_of in row.means]
+    named = " · ".join(words) if len(words) <= MOST_NAMED else plural(len(words), "benchmark")
+    label = f"Scores: {'; '.join(words)}"
+    return [Strip([mean for mean, *_ in row.means], None, None, label, width=WIDTH), Group([soft(named)], block=True)]
 
 
 def _price(row: ModelUse) -> Cell:
@@ -54,7 +54,7 @@ def _price(row: ModelUse) -> Cell:
     if known is None or (known.input_per_million is None and known.output_per_million is None):
         return Words("no price", "soft")
     usd = (known.input_per_million, known.output_per_million)
-    words = "free" if usd == (0, 0) else " / ".join("?" if each is None else f"${each:.2f}" for each in usd)
+    words = "free" if usd == (0, 0) else "\u00a0/\u00a0".join("?" if each is None else f"${each:.2f}" for each in usd)
     if known.price_listed_at is None:
         return words
     return [words, Group([soft(f"{known.price_listed_by}, {_day(known.price_listed_at)}")], block=True)]
