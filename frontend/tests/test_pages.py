@@ -447,7 +447,7 @@ def test_a_run_is_read_from_the_verdict_to_its_parameters(client: Client) -> Non
 def test_a_run_without_a_weak_spot_says_so_and_draws_no_chart(client: Client) -> None:
     dataset = make_dataset([make_task(n, difficulty="easy" if n % 2 else "hard") for n in range(1, 9)])
     html = page(client, f"/runs/{make_scored_run(dataset, [1.0, 1.0, 0.0, 0.0] * 2).pk}/")
-    assert "No weak group found." in html
+    assert "No group is weaker than the others." in html
     assert 'class="chart"' not in html
 
 

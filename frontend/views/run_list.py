@@ -10,10 +10,12 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from benchmarks.imports.registered_importers import files_of_tools
-from benchmarks.models import RunStatus
+from benchmarks.models import RunStatus, Schedule
+from benchmarks.presentation.numbers import ahead
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.live import live_state
 from benchmarks.queries.run_list import TABS, counts, listed, rows_of
@@ -68,6 +70,9 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         "pinned": {"1": "Pinned"},
     }
     shown_chips = chips(request.GET, _CHIPS, titles)
+    due = (
+        Schedule.objects.exclude(next_run_at=None).order_by("next_run_at").first() if tab == "scheduled-runs" else None
+    )
     may_import = may(request.user, "benchmarks.launch_run", "benchmarks.add_dataset")
     context = {
         "live_state": live_state(),
@@ -75,6 +80,8 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         "tabs": tabs(request, counts()),
         "empty": EMPTY[tab],
         "page": page,
+        "due": due,
+        "due_in": ahead(due.next_run_at, timezone.now()) if due and due.next_run_at else "",
         "listed": LISTED.where(**columns).where(**told(rows)).of(rows),
         "filters": filters,
         "chips": shown_chips,
