@@ -12,6 +12,7 @@ from benchmarks.forms.fields import UploadField
 from benchmarks.metrics.preference import Preference
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
 from benchmarks.models import OF_MODELS, Experiment, Outcome, ReviewQueue, Run
+from benchmarks.presentation.judges import ENOUGH
 from benchmarks.presentation.labels import SAMPLING, STRATUM
 from benchmarks.presentation.numbers import plural
 from benchmarks.presentation.texts import visible
@@ -108,7 +109,8 @@ class ReviewForm(ProblemForm):
         given = str(self.initial.get("size", ""))
         size = min(int(given) if given.isdigit() else self.fields["size"].initial, self.available)
         self.initial = {**self.initial, "size": size, "overlap": min(self.fields["overlap"].initial, size)}
-        self.fields["size"].help_text = f"Of {plural(self.available, 'answer')} of the chosen runs"
+        decide = f"; {ENOUGH} decide whether to rely on a judge" if self.available < ENOUGH else ""
+        self.fields["size"].help_text = f"Of {plural(self.available, 'answer')} of the chosen runs{decide}"
 
     def _chosen(self, name: str) -> list[int]:
         """The ids that were sent or are filled in."""

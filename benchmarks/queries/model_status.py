@@ -139,13 +139,13 @@ def warnings_before_run(models: Iterable[str]) -> list[str]:
 
 def _unknown_prices(models: Iterable[str]) -> Iterator[str]:
     """One sentence for all models that lack the same."""
-    alike: dict[tuple[str, str], list[str]] = {}
+    alike: dict[str, list[str]] = {}
     for model, price in prices_per_million(models).items():
         names = [f"`{name}_per_million`" for name in ("input", "output") if getattr(price, name) is None]
-        elsewhere = ", or enter the price on Models" if price.source == "unknown" else ""
-        if names:
-            alike.setdefault((listed(names), elsewhere), []).append(model)
-    for (keys, elsewhere), lacking in alike.items():
+        if names:  # what nobody configured can be entered on a page
+            alike.setdefault("" if price.source == "unknown" else listed(names), []).append(model)
+    for keys, lacking in alike.items():
         whose = f"The price of {lacking[0]} is" if len(lacking) == 1 else f"The prices of {listed(lacking)} are"
         section = f"`models.{lacking[0]}`" if len(lacking) == 1 else "`models`"
-        yield f"{whose} unknown. To see costs, set {keys} of {section} in codeforge.yaml{elsewhere}."
+        how = f"set {keys} of {section} in codeforge.yaml" if keys else "enter prices under Models"
+        yield f"{whose} unknown. To see costs, {how}."

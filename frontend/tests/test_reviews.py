@@ -144,7 +144,7 @@ def test_the_form_proposes_no_more_labels_than_the_chosen_runs_have_answers(clie
     assert re.search(r'name="size" value="8"', form)
     assert re.search(r'name="overlap" value="8"', form)
     assert "Of 8 answers of the chosen runs" in form
-    assert "These runs have 8 answers: choose more runs." in form
+    assert "Of 8 answers of the chosen runs; 40 decide whether to rely on a judge" in form
     assert "100 labels" not in form
 
 
