@@ -38,8 +38,9 @@ def tools() -> str:
     return listed([importer.title for importer in IMPORTERS.values()])
 
 
-def files_of_tools() -> str:
-    return listed([f"{importer.title} {importer.files}" for importer in IMPORTERS.values()])
+def files_of_tools() -> list[str]:
+    """The files of each tool, with its name."""
+    return [f"{importer.title} {importer.files}" for importer in IMPORTERS.values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,4 +103,4 @@ def _unknown(file: ForeignFile) -> ImportProblem:
             _ = file.rows() if file.has_rows else file.document()
         except ImportProblem as problem:
             return problem
-    return ImportProblem(f"none of {files_of_tools()}. Specify the format: {', '.join(IMPORTERS)}")
+    return ImportProblem(f"none of {listed(files_of_tools())}. Specify the format: {', '.join(IMPORTERS)}")

@@ -248,6 +248,13 @@ def same_seed(seed: object) -> str:
     )
 
 
+def error_sentence(message: str, model: str) -> str:
+    """What stopped a run, which may be a message of an endpoint, with a full stop; without the model, which its page
+    and its row name."""
+    told = message.removeprefix(f"The model {model} failed. ")
+    return told if not told or told.endswith((".", "!", "?")) else f"{told}."
+
+
 def known_cost(model: float | None, judge: float | None) -> tuple[float | None, str]:
     """Of model and judge together; of an unknown sum the known part, and what is unknown: `` + judge unknown``."""
     if model is not None and judge is not None:

@@ -37,8 +37,7 @@ EMPTY = {
     "runs": "No runs yet.",
     "experiments": "No experiments yet. An experiment runs several models and prompts on the same benchmarks.",
     "single-runs": "No runs yet.",
-    "imported-runs": f"No imported runs yet. Files of other tools become runs, to compare with those made here: "
-    f"{files_of_tools()}.",
+    "imported-runs": "No imported runs yet. Files of other tools become runs, to compare with those made here:",
     "scheduled-runs": "No scheduled runs yet. A schedule starts a run repeatedly and reports score drops.",
 }
 _CHIPS = {
@@ -79,6 +78,7 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         "tab": tab,
         "tabs": tabs(request, counts()),
         "empty": EMPTY[tab],
+        "importable": files_of_tools() if tab == "imported-runs" else (),
         "page": page,
         "due": due,
         "due_in": ahead(due.next_run_at, timezone.now()) if due and due.next_run_at else "",

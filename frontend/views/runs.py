@@ -380,6 +380,7 @@ def _status(run: Run) -> dict[str, Any]:
         "is_told": run.status == RunStatus.FAILED and len(failures) == 1 and unscored and unscored[0].n == n_counted,
         "newest": _result_rows(run, newest_results(run)) if run.is_live else [],
         "stalled": _stalled(run),
+        "stopped_by": sentences.error_sentence(run.error_message, run.model),
         "waiting": sentences.waiting(run.waits_until, run.done, run.total),
         "adjustments": sentences.adjustments(run.adjustments, run.judge_trial, run.numbers.response_models),
         # In steps of ten: a screen reader would read out every single percent.

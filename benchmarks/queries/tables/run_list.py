@@ -26,6 +26,7 @@ from benchmarks.presentation.cells import (
     tag,
 )
 from benchmarks.presentation.numbers import MISSING, UNKNOWN, number, plural, points, score
+from benchmarks.presentation.sentences import error_sentence
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.run_list import Listed, ListedExperiment, ListedRun
 from benchmarks.queries.tables.runs import cost, extent, headline, left_out, marks, origin
@@ -121,20 +122,14 @@ def _finding(row: Listed) -> Cell:
         mean, what = headline(run)
         return [*drop, Group([mean], "mean"), _beneath(what)]
     if run.is_live or run.status == RunStatus.PAUSED:
-        return [_sentence(run.error_message), _so_far(run)]
+        return [error_sentence(run.error_message, run.model), _so_far(run)]
     kept = f"{plural(_kept(run), 'answer')} kept." if run.total else ""
-    message = run.error_message.removeprefix(f"The model {run.model} failed. ")  # which its row names
-    return " ".join(filter(None, [_sentence(message), kept])) or MISSING
+    return " ".join(filter(None, [error_sentence(run.error_message, run.model), kept])) or MISSING
 
 
 def _drop(drop: ScoreDrop) -> str:
     since = f" since run {drop.compared_with_id}" if drop.compared_with_id else ""
     return f"▼ {points(abs(drop.difference))} points{since}"
-
-
-def _sentence(message: str) -> str:
-    """A message, which may be one of an endpoint, with a full stop."""
-    return message if not message or message.endswith((".", "!", "?")) else f"{message}."
 
 
 def _so_far(run: Run) -> str:
