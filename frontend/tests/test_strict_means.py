@@ -314,7 +314,7 @@ def test_a_run_with_too_few_scores_is_listed_without_a_rank_and_an_earlier_one_t
         (first,) = (text for text in texts if re.search(r"(?<!Run )\b1 a/steady", text))
         assert "0.500" in first, url
         assert any("– b/broken" in text for text in texts), url
-        reason = "ot ranked. Only 37 of 40 results have a score, and a rank requires 95%: 3 provider errors."
+        reason = "Only 37 of 40 results have a score, and a rank requires 95%: 3 provider errors."
         assert any("b/broken" in text and reason in text for text in texts), url
 
 

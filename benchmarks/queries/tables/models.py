@@ -85,7 +85,7 @@ MODELS_USED = Table[ModelUse](
         Column("Scores, low to high", _scores, only="page"),
         Column("Overall rank", lambda row: row.rank or MISSING, "number", info="mean_rank"),
         Column("Runs", _runs, "number"),
-        Column("$ per 1M in / out", _price, "number"),
+        Column("$/M in, out", _price, "number"),
         Column("Can", _can, look="wide-only", given="tested"),
         Column("Start", _run, "number", hidden_head=True, only="page", given="may_launch"),
     ],
