@@ -259,8 +259,8 @@ class CallListField(TextListField):
 
     parts = (
         ("-name", "name"),
-        ("-args", "arguments, as a JSON mapping"),
-        ("-accept", "further accepted values, as a JSON mapping of lists"),
+        ("-args", "arguments, as JSON"),
+        ("-accept", "also accepted values, as JSON lists"),
     )
 
     def row_of(self, item: Any) -> tuple[str, ...]:

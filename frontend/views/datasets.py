@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from textwrap import dedent
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.cache import cache
 from django.core.paginator import Paginator
@@ -52,6 +52,23 @@ from frontend.texts import Difference, difference, excerpt
 from frontend.view_models import AnswerMarks, answer_marks, metric_row
 from frontend.views.canvases import more_url
 from frontend.views.shared import chart_response, or_404, paged, placed
+
+_BRIEF = 60
+"""Characters of values that stand in one line with what they became."""
+
+
+class Part(NamedTuple):
+    """A field with its texts in two versions, and their marked difference."""
+
+    title: str
+    left: str
+    right: str
+    difference: Difference | None
+
+    @property
+    def is_brief(self) -> bool:
+        return not any(len(text) > _BRIEF or "\n" in text for text in (self.left, self.right))
+
 
 HEAD = {
     "name": "Name",
@@ -324,18 +341,18 @@ def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse
         "new": new,
         "changes": changes,
         "versions": [each.number for each in reads.versions_of(dataset)],
-        "head": head,
+        "head": _brief_last(head),
         "moved": moved_table(old, new).of(MovedRow(*pair, new, launches) for pair in moved),
         "is_open": bool(moved and runs_to_rescore(*versions, 1)),
         "most_moved": MOVED_SHOWN,
         "may_launch": launches,
-        "changed": changed,
+        "changed": [(after, _brief_last(parts)) for after, parts in changed],
         "crumbs": dataset_trail(dataset, (f"Version {old} to {new}", None)),
     }
     return render(request, "frontend/datasets/changes.html", context)
 
 
-def _head_changes(old: DatasetVersion, new: DatasetVersion) -> list[tuple[str, str, str, Difference | None]]:
+def _head_changes(old: DatasetVersion, new: DatasetVersion) -> list[Part]:
     return _parts({title: [getattr(each, name) for each in (old, new)] for name, title in HEAD.items()})
 
 
@@ -394,10 +411,14 @@ def version_or_404(dataset: Dataset, number: int) -> DatasetVersion:
     return or_404(lambda: reads.version_of(dataset, number), missing)
 
 
-def _parts(pairs: Mapping[str, Sequence[Any]]) -> list[tuple[str, str, str, Difference | None]]:
-    """The values by title that differ between two tasks or versions: title, both texts, their marked difference."""
+def _parts(pairs: Mapping[str, Sequence[Any]]) -> list[Part]:
+    """The values by title that differ between two tasks or versions."""
     texts = ((title, *map(_as_text, values)) for title, values in pairs.items())
-    return [(title, left, right, difference(left, right)) for title, left, right in texts if left != right]
+    return [Part(title, left, right, difference(left, right)) for title, left, right in texts if left != right]
+
+
+def _brief_last(parts: Sequence[Part]) -> list[Part]:
+    return sorted(parts, key=lambda part: part.is_brief)
 
 
 def _as_text(value: object) -> str:

@@ -18,12 +18,13 @@ from benchmarks.presentation.cells import (
     Money,
     Part,
     Progress,
+    Words,
     run_link,
     soft,
     state_of,
     tag,
 )
-from benchmarks.presentation.labels import metric_title
+from benchmarks.presentation.labels import OUTCOME, metric_title
 from benchmarks.presentation.numbers import MISSING, number, plural
 from benchmarks.presentation.tables import Column, Table
 
@@ -125,10 +126,18 @@ def _score(run: Run) -> Cell:
     mean, what = headline(run)
     of = Group([soft(what)], block=True)
     if run.status in COMPLETED:
-        return [Group([mean], "mean"), of]
+        return [Group([mean], "mean"), of, *_without_points(run, mean)]
     if run.is_live:
         of = Group([soft(metric_title(run.headline))], block=True)  # its progress is newer than the n of the mean
     return [tag("Provisional"), of] if mean.mean is not None else MISSING
+
+
+def _without_points(run: Run, mean: Mean) -> list[Part]:
+    """What became of the answers of a run that scores 0."""
+    counts = sorted(run.numbers.outcomes.items(), key=lambda outcome: -outcome[1])
+    if mean.mean != 0 or not counts:
+        return []
+    return [Words(", ".join(f"{number(n)} {OUTCOME[name].lower()}" for name, n in counts[:2]), "tag caution")]
 
 
 def _progress(run: Run) -> Cell:
