@@ -158,3 +158,11 @@ def test_the_page_of_a_baseline_says_that_it_is_one(client: Client) -> None:
     assert "A baseline, not a model. Picks one of the answers" in html
     assert "1,000 results cost" not in html
     assert "Served model" not in html
+
+
+@pytest.mark.django_db
+def test_runs_without_a_right_answer_are_named(client: Client) -> None:
+    dataset = make_dataset(3)
+    make_scored_run(dataset, [1.0, 1.0, 0.0], model="a/x")
+    wrong = make_scored_run(dataset, [0.0, 0.0, 0.0], model="a/x", variant="terse")
+    assert f"No answer is right in run {wrong.pk} (terse)." in client.get("/models/a/x/").content.decode()

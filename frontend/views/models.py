@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -11,6 +11,8 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from benchmarks.metrics.registered_metrics import is_score
+from benchmarks.models import Run
 from benchmarks.presentation.numbers import money_range, number, plural, points
 from benchmarks.presentation.ranks import listed
 from benchmarks.presentation.sentences import known_cost, n_of_mean, total_cost
@@ -60,6 +62,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     rows = [_row(each, joined(of_each, known)) for each, of_each in zip(standings, judged, strict=True)]
     is_baseline = name.startswith("baseline/")
     served = [] if is_baseline else served_models(model=name).get(name)
+    latest = run_list(RunFilters(model=name))[:RUNS_SHOWN]
     context = {
         "live_state": live_state(),
         "name": name,
@@ -70,7 +73,8 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         "spends": "" if is_baseline else _spends(rows, totals),
         "trouble": troubled_models().get(name),
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
-        "runs": RUNS_OF_MODEL.of(run_list(RunFilters(model=name))[:RUNS_SHOWN]),
+        "runs": RUNS_OF_MODEL.of(latest),
+        "at_zero": "" if is_baseline else _at_zero(latest),
         "served": SERVED.of(served) if served else None,
         "runs_shown": RUNS_SHOWN,
         "may_launch": may_launch(request.user),
@@ -140,6 +144,13 @@ def _spends(rows: Sequence[StandingRow], totals: ModelTotals) -> str:
     cost = f"1,000 results cost {money_range(min(known), max(known))}. " if known else ""
     failed = f"{number(totals.errors)} of {plural(totals.results, 'result')}" if totals.errors else "No result"
     return f"{cost}{failed} failed."
+
+
+def _at_zero(latest: Iterable[Run]) -> str:
+    """Which of the latest runs have no answer right, as a sentence; empty for none."""
+    wrong = [run for run in latest if is_score(run.headline) and run.numbers_of(run.headline).mean == 0]
+    named = listed([f"{run.pk} ({run.variant})" if run.variant else str(run.pk) for run in wrong])
+    return f"No answer is right in {'run' if len(wrong) == 1 else 'runs'} {named}." if wrong else ""
 
 
 def _verdict(standing: ModelStanding) -> str:
