@@ -160,7 +160,6 @@ def test_the_page_of_a_baseline_says_that_it_is_one(client: Client) -> None:
     assert "Served model" not in html
 
 
-@pytest.mark.django_db
 def test_runs_without_a_right_answer_are_named(client: Client) -> None:
     dataset = make_dataset(3)
     make_scored_run(dataset, [1.0, 1.0, 0.0], model="a/x")
