@@ -284,6 +284,7 @@ def canvas_set(walk: Walk) -> None:
 
 def glossary(walk: Walk) -> None:
     walk.click("Help", within="footer")
+    walk.click("Glossary", "link")
     walk.see(re.compile("strict mean", re.I))
 
 
