@@ -194,7 +194,7 @@ def unlinked() -> list[Form]:
         Form("POST", reverse("frontend:delete-view", args=(1,))),
         Form("GET", reverse("frontend:set-password", args=("MQ", "key"))),
         Form("POST", reverse("frontend:send-delivery", args=("ops", WebhookDelivery.objects.get().pk))),
-        *(Form("POST", reverse(f"frontend:{name}-webhook", args=("page",))) for name in ("renew", "delete")),
+        *(Form("POST", reverse(f"frontend:{name}-webhook", args=("page",))) for name in ("renew", "delete", "test")),
         Form("GET", reverse("frontend:local-model")),
         Form("POST", reverse("frontend:provider-key"), {"provider": ["loop"], "key": ["a key"]}),
         Form("POST", reverse("frontend:provider-address"), {"provider": ["loop"], "address": ["http://127.0.0.1:9"]}),

@@ -91,7 +91,7 @@ def test_page_command_and_api_know_it(tmp_path: Path, admin_client: Client) -> N
     page = admin_client.get("/settings/imports/").content.decode()
     assert '<option value="acme">Acme Eval</option>' in page
     assert "<dt>Acme Eval</dt>" in page
-    assert "reports (.json or .acme)" in page
+    assert "Reports (.json or .acme)" in page
     assert ",.acme" in page
     path = write_json(tmp_path / "report.json", REPORT)
     call_command("benchmark", "import", str(path), stdout=(out := io.StringIO()))
