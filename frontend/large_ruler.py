@@ -109,7 +109,7 @@ class LargeRuler:
         yield format_html('<line class="axis" x1="0%" x2="100%" y1="{0}" y2="{0}"/>', end)
         if self.guess is not None:
             at = self.axis.at(self.guess)
-            yield format_html('<line class="guess" x1="{0}" x2="{0}" y1="4" y2="{1}"/>', at, end)
+            yield format_html('<line class="guess" x1="{0}" x2="{0}" y1="4" y2="{1}"/>', at, bottom)
             yield format_html('<text x="{}" y="12" dx="5">best guess</text>', at)
         for place, mark in enumerate(sorted(self.baselines, key=lambda mark: mark.mean)):
             at, y = self.axis.at(mark.mean), bottom + _BELOW * place

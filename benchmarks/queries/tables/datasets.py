@@ -122,6 +122,7 @@ PROBLEMS = Table[Mapping[str, object]](
             "Source line", lambda problem: cut(problem.get("text"), 160), look="mono anywhere", given="shows_source"
         ),
     ],
+    look="by-line",
     region=True,
 )
 """What is wrong in a file, a row for each problem."""

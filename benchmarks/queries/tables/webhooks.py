@@ -56,7 +56,7 @@ WEBHOOKS = Table[WebhookRow](
         Column("Host", _host, look="anywhere"),
         Column("Events", lambda row: ", ".join(map(event_title, row.events)) or "All", only="page"),
         Column("Events", lambda row: ", ".join(row.events) or "All", only="text"),
-        Column("Latest delivery", lambda row: Moment(row.latest.created_at) if row.latest else "Never", look="nowrap"),
+        Column("Latest attempt", lambda row: Moment(row.latest.created_at) if row.latest else "Never", look="nowrap"),
         Column("Status", _state),
         Column("Delivered", lambda row: row.delivered, "number"),
         Column("Pending", lambda row: row.pending, "number"),
