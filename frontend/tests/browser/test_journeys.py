@@ -371,4 +371,4 @@ def test_the_estimate_is_shown_for_a_model_that_is_typed_and_unknown(tab: Tab) -
     page.get_by_label("Find or add models").fill("scripted/typed")
     page.keyboard.press("Enter")
     page.locator("#plan .skel th", has_text="typed").wait_for()
-    page.locator("#models-options small", has_text="up to $").first.wait_for(state="attached")
+    page.locator("#models-options .cost", has_text="up to $").first.wait_for(state="attached")
