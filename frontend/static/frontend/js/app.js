@@ -51,7 +51,7 @@
   // another key presses the link that names it.
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest("input, select, textarea, [contenteditable], dialog")) return;
+    if (event.target.closest("input, select, textarea, [contenteditable], dialog[open]")) return;
     const step = { j: 1, k: -1 }[event.key];
     const rows = [...document.querySelectorAll(ROWS)];
     if (event.key === "x") document.activeElement.closest("tr")?.querySelector("input[type=checkbox]")?.click();

@@ -62,7 +62,8 @@
       openSearch();
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest("input, select, textarea, [contenteditable], dialog")) return;
+    // One that has just closed keeps the focus until the next frame.
+    if (event.target.closest("input, select, textarea, [contenteditable], dialog[open]")) return;
     if (event.key === "?") openKeys();
     if (event.key !== "/") return;
     event.preventDefault();
