@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.analysis.matrices import Row
-from benchmarks.models import COMPLETED, LIVE, Outcome, Run, RunStatus
+from benchmarks.models import COMPLETED, LIVE, Experiment, Outcome, Run, RunStatus
 from benchmarks.presentation.numbers import money, n_of, plural
 from benchmarks.presentation.ranks import listed
 from benchmarks.queries.experiments import Progress
 from benchmarks.run_parameters import given_shown
 from benchmarks.services.experiments.requests import COMMON
+
+EDITED = ("name", "description", "tags")
+"""What people may change of an experiment after its start."""
 
 
 def ways_of_asking(request: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -24,6 +27,11 @@ def ways_of_asking(request: Mapping[str, Any]) -> list[tuple[str, list[tuple[str
     # What scores them stands with the benchmarks.
     common = given_shown({name: request.get(name) for name in COMMON if name != "metrics"})
     return [*variants, *([("All runs", common)] if common else [])]
+
+
+def present_request(stored: Experiment) -> dict[str, Any]:
+    """What the experiment was asked for, its name first, with what people have edited since."""
+    return {"name": "", **stored.request, **{name: getattr(stored, name) for name in EDITED}}
 
 
 def cost_said(rows: Sequence[Row]) -> list[str]:

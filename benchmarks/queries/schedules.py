@@ -10,7 +10,7 @@ from django.db.models import F, Max, OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KeyTextTransform
 
 from benchmarks.analysis.comparisons import Compared, compared_runs
-from benchmarks.models import COMPLETED, Dataset, Run, ScheduledRun, ScoreDrop
+from benchmarks.models import COMPLETED, Dataset, Run, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.queries.runs import HeadlineNumber
 from benchmarks.run_parameters import Decides, deciding
 from benchmarks.statistics import margins
@@ -146,6 +146,11 @@ def open_score_drops() -> QuerySet[ScoreDrop]:
         f"{run}__{part}" for run in ("scheduled_run__run", "compared_with") for part in ("dataset", "dataset_version")
     )
     return drops.select_related("scheduled_run__schedule", *runs).only(*_DROP_SHOWN)
+
+
+def next_due() -> Schedule | None:
+    """The schedule that starts its run next; ``None`` if all are paused, or there are none."""
+    return Schedule.objects.exclude(next_run_at=None).order_by("next_run_at").first()
 
 
 def dropped_models() -> set[str]:

@@ -32,7 +32,7 @@ from benchmarks.services.experiments.file_schema import EDITOR_LINE
 from benchmarks.services.experiments.start import add_model
 from benchmarks.services.preferences import MOST_RUNS
 from frontend import params
-from frontend.experiments import cost_said, offered, ways_of_asking
+from frontend.experiments import EDITED, cost_said, offered, present_request, ways_of_asking
 from frontend.launch_copies import copies
 from frontend.launch_options import KnownModels
 from frontend.matrix import averages_context, corrected_context, matrix_charts, matrix_context
@@ -131,9 +131,7 @@ def cost(request: HttpRequest, pk: int) -> HttpResponse:
 def setup(request: HttpRequest, pk: int) -> HttpResponse:
     """What the experiment was asked for, and how to ask for it again."""
     stored, runs = _read(pk)
-    edited = {"name": stored.name, "description": stored.description, "tags": stored.tags}
-    asked_for = {"name": "", **stored.request, **edited}
-    asked_for = {name: value for name, value in asked_for.items() if value or name not in edited}
+    asked_for = {name: value for name, value in present_request(stored).items() if value or name not in EDITED}
     site = request.build_absolute_uri("/").rstrip("/")
     context = _page(request, stored, runs, "experiment-setup") | {
         "asked": ways_of_asking(stored.request),

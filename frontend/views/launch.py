@@ -44,6 +44,7 @@ from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import request_of, start_run
 from benchmarks.services.schedules import save_schedule
 from frontend import params
+from frontend.experiments import present_request
 from frontend.launch_copies import copies
 from frontend.launch_form import LaunchForm, fields_of, with_defaults, with_metric, with_variant, without_variant
 from frontend.launch_options import (
@@ -298,7 +299,7 @@ def _filled_in(request: HttpRequest, known: KnownModels) -> QueryDict:
             given |= dict.fromkeys((*ADAPTIVE, "limit", "subset"))
     elif (pk := params.whole_number(request.GET, "experiment")) is not None:
         stored = or_404(lambda: experiment_detail(pk), f"Experiment {pk} does not exist.")
-        given = {**stored.request, "name": stored.name, "description": stored.description, "tags": stored.tags}
+        given = present_request(stored)
     elif params.text(request.GET, "starter"):
         given = starter_experiment() or {}
     elif [*sent] == ["schedule"] and (schedule := _schedule(request, request.GET)):

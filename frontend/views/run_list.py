@@ -14,12 +14,13 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from benchmarks.imports.registered_importers import files_of_tools
-from benchmarks.models import RunStatus, Schedule
+from benchmarks.models import RunStatus
 from benchmarks.presentation.numbers import ahead
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.live import live_state
 from benchmarks.queries.run_list import TABS, counts, listed, rows_of
 from benchmarks.queries.runs import models_used, receiving, tags_used
+from benchmarks.queries.schedules import next_due
 from benchmarks.queries.tables.run_list import LISTED, told
 from benchmarks.queries.tables.runs import RECEIVING
 from benchmarks.services.access import may, may_launch
@@ -69,9 +70,7 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         "pinned": {"1": "Pinned"},
     }
     shown_chips = chips(request.GET, _CHIPS, titles)
-    due = (
-        Schedule.objects.exclude(next_run_at=None).order_by("next_run_at").first() if tab == "scheduled-runs" else None
-    )
+    due = next_due() if tab == "scheduled-runs" else None
     may_import = may(request.user, "benchmarks.launch_run", "benchmarks.add_dataset")
     context = {
         "live_state": live_state(),
