@@ -352,7 +352,7 @@ class Checker:
             min(ages) <= UNKNOWN_SECONDS + SLACK_SECONDS, f"{what}, and last knew of a lease {min(ages):.1f} s ago"
         )
         # Not of one that could not look since: it was held up, or a step was slow or failed.
-        unheard = max(process.held_up_until, process.disturbed_at)
+        unheard = max(process.held_up_until, process.disturbed_until)
         stops = [max(self.stopped_at.get(run.id, self.world.now), unheard) for run in runs]
         silent = self.world.now - max(stops)
         self.require(silent <= STOP_SECONDS, f"{what}, {silent:.1f} s after its run was stopped")

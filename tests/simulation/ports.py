@@ -63,14 +63,15 @@ class Database:
             return
         assert self.depth == 0, "no thread may wait in a transaction"
         slow = world.random.random() < self.slow_rate
-        world.sleep(world.random.uniform(0.1, 3.0) if slow else world.random.uniform(0.0, 0.004))
+        seconds = world.random.uniform(0.1, 3.0) if slow else world.random.uniform(0.0, 0.004)
+        if slow:
+            self._disturb(until=world.now + seconds)  # known from the start: rules are checked while the step lasts
+        world.sleep(seconds)
         world.reach_step()
         if world.process is not None:
             self.on_begin(world.process, writes=writes)
-        fails = world.random.random() < self.fault_rate
-        if (slow or fails) and world.process is not None:
-            world.process.disturbed_at = world.now
-        if fails:
+        if world.random.random() < self.fault_rate:
+            self._disturb(until=world.now)
             world.count("database: a step fails")
             raise OperationalError("simulated: the database is unavailable")
 
@@ -78,10 +79,14 @@ class Database:
         """Say that a step is done, or nothing, though it is."""
         world = self.world
         if world.in_thread and world.random.random() < self.lost_rate:
-            if world.process is not None:
-                world.process.disturbed_at = world.now
+            self._disturb(until=world.now)
             world.count("database: the answer to a commit is lost")
             raise OperationalError("simulated: the connection broke after the commit")
+
+    def _disturb(self, until: float) -> None:
+        """Note that the process at work cannot be expected to know anything until then."""
+        if (process := self.world.process) is not None:
+            process.disturbed_until = max(process.disturbed_until, until)
 
     def after(self) -> None:
         """Look at what a step changed, and let what waits for it happen."""

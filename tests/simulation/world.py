@@ -59,8 +59,8 @@ class Process:
     frozen_until: float = 0.0
     held_up_until: float = 0.0
     """Until when it was frozen, or one of its threads waited for long: what it knew then may be old"""
-    disturbed_at: float = -1.0
-    """When a step of the database was slow or failed for it the last time"""
+    disturbed_until: float = 0.0
+    """Until when a step of the database was slow for it, or when one failed the last time"""
     loop: SimulatedLoop | None = None
     memory: dict[str, Any] = field(default_factory=dict)
     """Its gates and providers"""
