@@ -102,7 +102,7 @@ def insert_results(run: Run, tasks: QuerySet[Task], begin: int, repeat: int) -> 
     """Insert one repeat of ``tasks`` as pending results, after ``begin`` other tasks of the run; existing ones stay.
 
     The rows are made inside the database; none passes through this process. They count in ``Run.total`` from the moment
-    they exist.
+    they exist, and numbers from before are old: the run may have been stopped while a slow worker prepared it.
     """
     columns = ("id", "difficulty", "group", "n_shapes", "cluster")
     chosen, parameters = tasks.values(*columns, "position").query.sql_with_params()
@@ -123,7 +123,8 @@ def insert_results(run: Run, tasks: QuerySet[Task], begin: int, repeat: int) -> 
     values = [run.pk, repeat, begin, run.repeats, repeat, ResultState.PENDING, False, *parameters]
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(statement, values)
-        Run.objects.filter(pk=run.pk).update(total=F("total") + cursor.rowcount)
+        if added := cursor.rowcount:
+            Run.objects.filter(pk=run.pk).update(total=F("total") + added, summarized_at=None)
 
 
 def _is_postgresql() -> bool:

@@ -316,6 +316,18 @@ MUTANTS = (
         "None",
     ),
     Mutant(
+        "live numbers are computed until the database lets them be stored",
+        EXECUTOR,
+        "try_db(partial(refresh_summary,",
+        "retry_db(partial(refresh_summary,",
+    ),
+    Mutant(
+        "results that are added leave old numbers",
+        "engine.sql",
+        'total=F("total") + added, summarized_at=None)',
+        'total=F("total") + added)',
+    ),
+    Mutant(
         "the trial is not paid from the budget", TRIAL, "if left is not None and most <= left:", "if left is not None:"
     ),
     Mutant(

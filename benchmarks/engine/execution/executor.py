@@ -13,11 +13,12 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from benchmarks.engine import lease as leases
-from benchmarks.engine.db_retry import all_then_each, retry_db
+from benchmarks.engine.db_retry import all_then_each, retry_db, try_db
 from benchmarks.engine.execution import lifecycle, reply_cache
 from benchmarks.engine.execution.budget import WorstCase, money_left
 from benchmarks.engine.execution.event_loop import ENGINE_LOOP
@@ -360,7 +361,8 @@ class RunExecutor:
         elif now >= self.abort_at:
             ENGINE_LOOP.call(self.pool.abort)
         if now >= self.summary_due:
-            self._retry(lambda: refresh_summary(self.run.pk, self.lease))
+            # Once: while it is retried, no answer is stored and no lease renewed. Final numbers do not depend on it.
+            try_db(partial(refresh_summary, self.run.pk, self.lease), f"run {self.run.pk}")
             # A summary of a large run takes long: spend at most a twentieth of the time on it.
             took = time.monotonic() - now
             self.summary_due = time.monotonic() + max(SUMMARY_SECONDS, 20 * took)

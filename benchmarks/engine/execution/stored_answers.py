@@ -72,7 +72,7 @@ def _copy(run: Run, begin: int) -> None:
         # A batch that was copied before adds nothing. What was not answered has ended already.
         if added := cursor.rowcount:
             ended = {"done": F("done") + n_lost, "errors": F("errors") + n_lost}
-            Run.objects.filter(pk=run.pk).update(total=F("total") + added, **ended)
+            Run.objects.filter(pk=run.pk).update(total=F("total") + added, summarized_at=None, **ended)
         texts = ", ".join(quote(name) for name in TRANSCRIPT)
         of_old = ", ".join(f"text.{quote(name)}" for name in TRANSCRIPT)
         cursor.execute(

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 
+from benchmarks.engine import db_retry
 from benchmarks.engine import lease as leases
-from benchmarks.engine.execution import finishing
+from benchmarks.engine.execution import executor, finishing, lifecycle
 from benchmarks.engine.execution.finishing import close_if_over, refresh_summary
+from benchmarks.engine.execution.sweeper import runs_without_worker
+from benchmarks.engine.sql import insert_results
 from benchmarks.engine.summary import means
 from benchmarks.models import Lease, Run, RunStatus, Score
 from benchmarks.services.runs.control import delete_run
@@ -102,3 +105,47 @@ def test_a_run_does_not_end_with_numbers_that_a_late_worker_kept_from_being_stor
     assert close_if_over(run.pk), "which the late worker does"
     ended = Run.objects.get()
     assert (ended.status, ended.summary["metrics"][run.metrics[0]]["n"]) == (RunStatus.COMPLETED, 6)
+
+
+def test_results_that_a_slow_worker_adds_to_a_paused_run_count(endpoint: Endpoint) -> None:
+    """It was frozen while it prepared the run; others paused it, and computed its numbers without them."""
+    endpoint(lambda asked: "2")
+    run = make_run(make_dataset(3))
+    lifecycle.pause(run.pk, "")
+    close_if_over(run.pk)
+
+    def pending() -> int:
+        return Run.objects.get().numbers.metrics[run.metrics[0]].n_pending
+
+    assert pending() == 0
+    insert_results(run, run.dataset_version.tasks.all(), 0, 1)
+    runs_without_worker()
+    assert pending() == 3
+
+
+def test_who_is_slow_keeps_no_numbers_without_the_results_that_came_meanwhile(
+    run: Run, meanwhile: Callable[[Callable[[], object]], None]
+) -> None:
+    Run.objects.update(status=RunStatus.PAUSED, total=5, done=5)
+    run.results.filter(repeat=2).order_by("position")[0].delete()
+    tasks = run.dataset_version.tasks.order_by("position")
+    meanwhile(lambda: insert_results(run, tasks, 0, 2))
+    close_if_over(run.pk)
+    assert Run.objects.get().summarized_at is None, "a sweep computes them again"
+
+
+def test_a_live_summary_that_the_database_refuses_keeps_nothing_from_being_stored(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker once tried again until its lease had expired, and answers that were paid for were lost."""
+
+    def refuse(run_id: int, lease: Lease) -> None:
+        raise OperationalError("the database is unavailable")
+
+    endpoint(lambda asked: "2")
+    monkeypatch.setattr(executor, "refresh_summary", refuse)
+    monkeypatch.setattr(executor, "CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(executor, "SUMMARY_SECONDS", 0.0)
+    monkeypatch.setattr(db_retry, "RETRY_SECONDS", 0.0)
+    run = worked(make_run(make_dataset(3)))
+    assert (run.status, run.done) == (RunStatus.COMPLETED, 3)
