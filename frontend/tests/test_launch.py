@@ -430,6 +430,7 @@ def test_three_tasks_are_tried_while_the_form_stays(client: Client, endpoint: En
         worked(run)
     html = page(client, polled[1].replace("&amp;", "&"))
     assert html.count("2 &lt;b&gt;") == 6
+    assert '<span class="soft">expected 2</span>' in html
     assert "hx-get" not in html
     whole = page(client, "/runs/new/", {**sent, "do": "try"})
     latest = Run.objects.order_by("-pk").values_list("pk", flat=True)[:4]
@@ -571,7 +572,8 @@ def test_a_blocked_start_says_its_error_once(client: Client) -> None:
     assert ">Remove nobody/unlisted</button>" in html
     less = client.post("/runs/new/", {**REQUEST, "model": ["nobody/unlisted", MODEL], "do": "without nobody/unlisted"})
     assert less.context["form"].models == [MODEL]
-    assert '<li><a href="#models-title"><strong>Models</strong></a></li>' in html
+    assert "<strong>nobody/unlisted</strong> has no provider. <button" in " ".join(html.split())
+    assert "<b>Fix before you start:</b> nobody/unlisted has no provider" in " ".join(html.split())
 
 
 def test_pages_of_schedules_are_below_the_settings(client: Client) -> None:
