@@ -167,11 +167,11 @@ def _cell(history: History, of_row: str, compared: Mapping[int, Compared]) -> Ce
 
 
 def needs(count: int) -> str:
-    """How many things need somebody, as a sentence."""
+    """How many items need attention, as a sentence."""
     if not count:
-        return "Nothing needs you."
+        return "Nothing needs your attention."
     said = _NUMBERS[count] if count < len(_NUMBERS) else number(count)
-    return f"{said} {'thing needs' if count == 1 else 'things need'} you."
+    return f"{said} {'item needs' if count == 1 else 'items need'} your attention."
 
 
 def moved(shown: Board) -> str:
@@ -180,18 +180,18 @@ def moved(shown: Board) -> str:
     if not n_compared:
         return ""
     words = [
-        f"{cell.model} {'rose' if cell.direction == 'up' else 'fell'} by {cell.change} points on {row.dataset.title}"
+        f"{cell.model} {'rose' if cell.direction == 'up' else 'fell'} {cell.change} points on {row.dataset.title}"
         for row in shown.rows
         for cell in row.cells
         if cell.change
     ]
     if not words:
-        return f"No score moved significantly, of {number(n_compared)} compared."
+        return f"No significant change in {plural(n_compared, 'score')}."
     if len(words) > 2:
-        return f"{words[0]}, and {plural(len(words) - 1, 'other score')} moved."
+        return f"{words[0]}. {plural(len(words) - 1, 'other score')} also changed significantly."
     others = n_compared - len(words)
-    rest = f"; {plural(others, 'other compared score')} did not move significantly" if others else ""
-    return f"{' and '.join(words)}{rest}."
+    rest = f" No significant change in {plural(others, 'other score')}." if others else ""
+    return f"{' and '.join(words)}.{rest}"
 
 
 def latest(found: Sequence[Experiment], findings: Mapping[int, str], runs: Sequence[Run], most: int) -> list[Latest]:

@@ -33,9 +33,10 @@ def role_of(account: User) -> str:
     return next((name for name in reversed(ROLE) if name in names), "")
 
 
-def labels_by(account: User) -> QuerySet[Label]:
-    """The labels of an account that no later one replaced."""
-    return Label.objects.filter(author=account, replaced_at=None)
+def answers_labeled_by(account: User) -> int:
+    """How many answers have a label of the account or under its name, as results show them."""
+    own = Q(author=account) | Q(author_name=account.username)
+    return Label.objects.filter(own, replaced_at=None).order_by().values("result").distinct().count()
 
 
 def share_links() -> QuerySet[ShareLink]:

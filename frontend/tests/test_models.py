@@ -74,8 +74,8 @@ def test_the_overview_marks_a_change_that_the_test_finds(client: Client) -> None
     a_history()
     a_history("vendor/small", (GOOD, [*GOOD[1:], 0.0]))
     html = page(client, "/")
-    assert "openai/gpt-large fell by 66.7 points on" in html
-    assert "1 other compared score did not move significantly." in html
+    assert "openai/gpt-large fell 66.7 points on" in html
+    assert "No significant change in 1 other score." in html
     board = html.partition("Board</h2>")[2].partition("Latest</h2>")[0]
     assert re.findall(r"[▲▼] \d+\.\d", board) == ["▼ 66.7"]
     assert board.count('class="spark') == 2

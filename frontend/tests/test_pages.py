@@ -165,13 +165,13 @@ def test_runs_that_failed_come_before_runs_with_less_trouble(client: Client) -> 
 def test_the_overview_says_what_needs_someone_what_runs_and_what_was_found(client: Client) -> None:
     dataset = make_dataset(3)
     make_scored_run(dataset, (1.0, 1.0, 1.0), model="a/best")
-    assert "Nothing needs you." in page(client, "/")
+    assert "Nothing needs your attention." in page(client, "/")
     make_scored_run(
         dataset, (None, 1.0), model="a/broken", status=RunStatus.FAILED, error_message="The key is refused."
     )
     make_scored_run(dataset, (1.0,), model="a/going", status=RunStatus.RUNNING, completed_at=None)
     html = page(client, "/")
-    assert "One thing needs you." in html
+    assert "One item needs your attention." in html
     assert "The key is refused." in html
     running, board = html.partition("Running</h2>")[2].partition("Board</h2>")[::2]
     assert "a/going" in running

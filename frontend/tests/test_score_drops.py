@@ -55,7 +55,7 @@ def test_the_drops_of_one_run_are_one_row_and_are_dismissed_together(client: Cli
     page = client.get("/").content.decode()
     assert "Contains: −10.0 points." in page
     assert page.count("/dismiss/") == 1
-    assert "One thing needs you." in page
+    assert "One item needs your attention." in page
     assert re.search(
         rf"Run {drop.scheduled_run.run_id} of \w+ \d+, \d\d:\d\d is newer than run {drop.compared_with_id} of", page
     )

@@ -24,6 +24,7 @@ from benchmarks.models import (
     AuditEntry,
     Dataset,
     Experiment,
+    Label,
     Run,
     RunStatus,
     Schedule,
@@ -537,6 +538,18 @@ def test_a_password_link_works_once_for_its_account_and_until_it_expires(product
     assert "Link not valid" in page(Client(), other.rsplit("/", 2)[0] + f"/{key}/")
     settings.PASSWORD_RESET_TIMEOUT = -1
     assert "Link not valid" in page(Client(), path)
+
+
+def test_a_member_has_labeled_what_results_show_under_the_name(production: None) -> None:
+    _, client = member("admin", "ada")
+    vera, _ = member("viewer", "vera")
+    first, second, third = make_scored_run().results.order_by("position")[:3]
+    said = {"metric": "exact_match", "value": 1.0}
+    Label.objects.create(result=first, author=vera, author_name="vera", **said)
+    Label.objects.create(result=first, author=vera, author_name="vera", **{**said, "metric": "contains"})
+    Label.objects.create(result=second, author_name="vera", **said)
+    Label.objects.create(result=third, author_name="vera", replaced_at=timezone.now(), **said)
+    assert "<dt>Answers labeled</dt> <dd>2</dd>" in page(client, f"/settings/members/{vera.pk}/")
 
 
 def test_a_role_is_changed_and_an_account_deactivated(production: None) -> None:

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from benchmarks.forms.access import MemberForm
 from benchmarks.presentation.labels import ROLE
-from benchmarks.queries.access import active_tokens, labels_by, members, role_of, share_links
+from benchmarks.queries.access import active_tokens, answers_labeled_by, members, role_of, share_links
 from benchmarks.queries.tables.access import MEMBERS
 from benchmarks.services.access import may
 from benchmarks.services.errors import NotPossible
@@ -88,7 +88,7 @@ def member(request: HttpRequest, pk: int) -> HttpResponse:
         "n_tokens": active_tokens(account).count(),
         "roles": _ROLES,
         "current": "Superuser" if account.is_superuser else role_of(account).capitalize(),
-        "n_labels": labels_by(account).count(),
+        "n_labeled": answers_labeled_by(account),
         "n_links": share_links().filter(created_by=account).count(),
         "crumbs": crumbs(("Members", reverse("frontend:members")), (account.username, None)),
     }
