@@ -569,7 +569,7 @@ def test_a_blocked_start_says_its_error_once(client: Client) -> None:
     make_dataset(3, slug="sums")
     html = page(client, "/runs/new/plan/", {**REQUEST, "model": "nobody/unlisted"})
     assert html.count("Provider nobody is not configured") == 1
-    assert ">Remove nobody/unlisted</button>" in html
+    assert '>Remove<span class="visually-hidden"> nobody/unlisted</span></button>' in html
     less = client.post("/runs/new/", {**REQUEST, "model": ["nobody/unlisted", MODEL], "do": "without nobody/unlisted"})
     assert less.context["form"].models == [MODEL]
     assert "<strong>nobody/unlisted</strong> has no provider. <button" in " ".join(html.split())
