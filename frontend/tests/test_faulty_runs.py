@@ -59,7 +59,7 @@ def test_every_error_is_named_and_the_mean_is_over_what_was_scored(
     assert "90 of 100 (90%), including 2 cut off, 1 refused; not scored: 10 provider errors" in page
     assert "100 of 100 10 errors" in page
     kinds = {kind: list(LASTING.values()).count(kind) for kind in LASTING.values()}
-    failed = page[page.index("What failed") : page.index("Weak spots")]
+    failed = page[page.index("What failed") : page.index("Results Not correct")]
     assert "Provider error 10 not scored" in failed
     for kind, number in kinds.items():
         assert re.search(rf"{kind.capitalize()} {number} {number}%", failed), kind
