@@ -11,6 +11,8 @@ from difflib import SequenceMatcher
 from itertools import pairwise, zip_longest
 from typing import Any
 
+from benchmarks.metrics.extraction import extract_json, parse_json
+from benchmarks.metrics.json_match import Leaf, leaves, shown_path
 from benchmarks.metrics.task_parts import ExpectedCall
 from benchmarks.metrics.tool_calls import call_credit
 from benchmarks.providers.base import ToolCall
@@ -28,6 +30,7 @@ TEXT_BUDGET = 40_000
 CALLS_SHOWN = 50
 ATTEMPTS_SHOWN = 50
 PASSAGES_SHOWN = 20
+FIELDS_SHOWN = 20
 ARGUMENTS_LENGTH = 2_000
 
 Segment = tuple[str, str]
@@ -42,6 +45,14 @@ class Excerpt:
 
     text: str
     left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDifferences:
+    rows: list[tuple[str, str | None, str | None]]
+    """The first differing fields: path, expected and answered value, ``None`` where the field is missing."""
+    n_differing: int
+    n_fields: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +144,31 @@ def difference(left: str, right: str) -> Difference | None:
         right=tuple(_segments([(same, tokens) for same, _, tokens in stretches], "added")),
         equal=left == right,
     )
+
+
+def differing_fields(expected: str, answer: str) -> FieldDifferences | None:
+    """The fields that differ between two JSON texts, by path; ``None`` if one has no fields to compare."""
+    try:
+        wanted, given = leaves(parse_json(expected)), leaves(parse_json(extract_json(answer).text))
+    except ValueError:
+        return None
+    if not wanted.keys() - {()}:
+        return None
+    paths = wanted | given
+    differing = sorted((path for path in paths if wanted.get(path) != given.get(path)), key=shown_path)
+    return FieldDifferences(
+        [(shown_path(path), _field(wanted.get(path)), _field(given.get(path))) for path in differing[:FIELDS_SHOWN]],
+        len(differing),
+        len(paths),
+    )
+
+
+def _field(leaf: Leaf | None) -> str | None:
+    if leaf is None:
+        return None
+    kind, value = leaf
+    text = {"object": "{}", "list": "[]"}.get(kind) or json.dumps(value, ensure_ascii=False)
+    return text[:ARGUMENTS_LENGTH]
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:

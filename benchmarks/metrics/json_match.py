@@ -43,7 +43,7 @@ class JsonMatch(DeterministicMetric):
         except ValueError as error:
             return unparsable(f"The answer contains no JSON to compare: {error}.", extraction, failure="No JSON found")
         fields = expected.keys() | answer.keys()
-        different = sorted(_shown(field) for field in fields if expected.get(field) != answer.get(field))
+        different = sorted(shown_path(field) for field in fields if expected.get(field) != answer.get(field))
         equal = len(fields) - len(different)
         reason = f"{equal} of {len(fields)} fields are equal."
         if different:
@@ -82,7 +82,7 @@ def same_json(first: Any, second: Any) -> bool:
         return False
 
 
-def _shown(path: Path) -> str:
+def shown_path(path: Path) -> str:
     """``items[0].price``; a key with punctuation is quoted, ``["a.b"]``."""
     parts = [
         f".{step}" if isinstance(step, str) and step.replace("_", "").isalnum() else f"[{json.dumps(step)}]"

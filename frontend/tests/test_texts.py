@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontend.texts import DIFF_LENGTH, TEXT_BUDGET, call_pairs, difference, excerpt, has_layout, turns, wrapped_lines
+from frontend.texts import (
+    DIFF_LENGTH,
+    TEXT_BUDGET,
+    call_pairs,
+    difference,
+    differing_fields,
+    excerpt,
+    has_layout,
+    turns,
+    wrapped_lines,
+)
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
@@ -122,3 +132,17 @@ def test_lines_joined_by_breaks_are_the_text_again(text: str) -> None:
 def test_code_tables_and_lists_have_a_layout(text: str) -> None:
     assert has_layout(text)
     assert not has_layout("How many posts are there?\n\nExplain briefly.")
+
+
+def test_json_answers_are_compared_by_field() -> None:
+    found = differing_fields(
+        '{"page": 2, "tags": ["a"], "q": "x"}', '```json\n{"page": 3, "tags": ["a"], "new": true}\n```'
+    )
+    assert found is not None
+    assert found.rows == [("new", None, "true"), ("page", "2", "3"), ("q", '"x"', None)]
+    assert (found.n_differing, found.n_fields) == (3, 4)
+
+
+@pytest.mark.parametrize(("expected", "answer"), [("plain", '{"a": 1}'), ('{"a": 1}', "plain"), ("12", "13")])
+def test_what_has_no_fields_is_not_compared_by_field(expected: str, answer: str) -> None:
+    assert differing_fields(expected, answer) is None

@@ -28,6 +28,7 @@ from frontend.texts import (
     attempt_rows,
     call_pairs,
     difference,
+    differing_fields,
     excerpt,
     messages_as_json,
     passages_of,
@@ -55,6 +56,8 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
     steps = Steps(result) if texts and (texts.tool_calls or has_steps(result)) else None
     previous, following = reads.result_neighbors(result, params.result_filters(request.GET))
     scores = [_shown(score, texts) for score in reads.scores_of(result)]
+    expected = None if task.other_answers else task.expected_output
+    fields = differing_fields(expected, texts.actual_output) if texts and expected is not None else None
     context = {
         "result": result,
         "run": result.run,
@@ -65,8 +68,9 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "sent_question_only": bool(texts and texts.messages == [{"role": "user", "content": task.input}]),
         "canvas": canvas_of_task(task),
         "doubt": doubt_about(task),
-        "difference": difference(task.expected_output, texts.actual_output)
-        if texts and not task.other_answers
+        "fields": fields,
+        "difference": difference(expected, texts.actual_output)
+        if texts and expected is not None and not (fields and fields.rows)
         else None,
         "passages": passages_of(task.context, texts.retrieved if texts else None),
         "images": images_of(task.messages),
