@@ -147,7 +147,9 @@ def difference(left: str, right: str) -> Difference | None:
 
 
 def differing_fields(expected: str, answer: str) -> FieldDifferences | None:
-    """The fields that differ between two JSON texts, by path; ``None`` if one has no fields to compare."""
+    """The fields that differ between two JSON texts, by path; ``None`` if one has no fields, or is too long."""
+    if max(len(expected), len(answer)) > TEXT_BUDGET:
+        return None
     try:
         wanted, given = leaves(parse_json(expected)), leaves(parse_json(extract_json(answer).text))
     except ValueError:
@@ -168,7 +170,8 @@ def _field(leaf: Leaf | None) -> str | None:
         return None
     kind, value = leaf
     text = {"object": "{}", "list": "[]"}.get(kind) or json.dumps(value, ensure_ascii=False)
-    return text[:ARGUMENTS_LENGTH]
+    # JSON can escape half a surrogate pair, which no page can be sent with.
+    return text[:ARGUMENTS_LENGTH].encode(errors="backslashreplace").decode()
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:

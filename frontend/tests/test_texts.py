@@ -143,6 +143,12 @@ def test_json_answers_are_compared_by_field() -> None:
     assert (found.n_differing, found.n_fields) == (3, 4)
 
 
+def test_a_field_with_half_a_surrogate_pair_can_be_sent() -> None:
+    found = differing_fields('{"a": 1}', r'{"a": "\ud800"}')
+    assert found is not None
+    assert found.rows == [("a", "1", r'"\ud800"')]
+
+
 @pytest.mark.parametrize(("expected", "answer"), [("plain", '{"a": 1}'), ('{"a": 1}', "plain"), ("12", "13")])
 def test_what_has_no_fields_is_not_compared_by_field(expected: str, answer: str) -> None:
     assert differing_fields(expected, answer) is None
