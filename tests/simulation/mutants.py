@@ -328,6 +328,9 @@ MUTANTS = (
         'total=F("total") + added)',
     ),
     Mutant(
+        "numbers mix counts of two moments", END, '"active_seconds", "total", "done", "errors")', '"active_seconds")'
+    ),
+    Mutant(
         "the trial is not paid from the budget", TRIAL, "if left is not None and most <= left:", "if left is not None:"
     ),
     Mutant(

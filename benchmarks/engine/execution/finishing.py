@@ -167,12 +167,13 @@ def refresh_summary(run_id: int, lease: Lease | None = None) -> datetime | None:
         summary, breakdown = summarize(run, live=lease is not None)
     # Final numbers are computed when no lease is left. The conditions keep whoever is slow from leaving old numbers: an
     # executor whose lease has expired or whose run was stopped, and a closer whose run was resumed since and has ended
-    # again. It ended at another time, was active for longer, or has more results.
+    # again. It ended at another time, was active for longer, or counts other results.
     unchanged = Run.objects.filter(pk=run_id)
     if lease is not None:
         unchanged = unchanged.filter(leases=lease.pk, status=RunStatus.RUNNING)
     else:
-        as_read = {name: getattr(run, name) for name in ("status", "completed_at", "active_seconds", "total")}
+        columns = ("status", "completed_at", "active_seconds", "total", "done", "errors")
+        as_read = {name: getattr(run, name) for name in columns}
         unchanged = unchanged.filter(leases=None, **as_read)
     now = timezone.now()
     stored = unchanged.update(headline=run.headline, summary=summary, breakdown=breakdown, summarized_at=now)

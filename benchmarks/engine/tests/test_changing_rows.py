@@ -16,7 +16,7 @@ from benchmarks.engine.execution.finishing import close_if_over, refresh_summary
 from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.engine.sql import insert_results
 from benchmarks.engine.summary import means
-from benchmarks.models import Lease, Run, RunStatus, Score
+from benchmarks.models import Lease, Outcome, ResultState, Run, RunStatus, Score
 from benchmarks.services.runs.control import delete_run
 from tests.support.factories import make_dataset, make_run
 from tests.support.running import Endpoint, leased, worked
@@ -132,6 +132,20 @@ def test_who_is_slow_keeps_no_numbers_without_the_results_that_came_meanwhile(
     meanwhile(lambda: insert_results(run, tasks, 0, 2))
     close_if_over(run.pk)
     assert Run.objects.get().summarized_at is None, "a sweep computes them again"
+
+
+def test_who_read_the_counts_before_the_last_result_ended_does_not_end_the_run(
+    run: Run, meanwhile: Callable[[Callable[[], object]], None]
+) -> None:
+    """The numbers of errors are left out of a run that counted none when it was read."""
+    Run.objects.update(status=RunStatus.RUNNING)
+    meanwhile(lambda: Run.objects.update(errors=1))
+    run.results.order_by("pk").update(state=ResultState.ERROR, outcome=Outcome.PROVIDER_ERROR, error_kind="server")
+    Run.objects.update(errors=5)
+    assert not close_if_over(run.pk)
+    Run.objects.update(errors=6)
+    assert close_if_over(run.pk)
+    assert Run.objects.get().numbers.error_kinds == {"server": 6}
 
 
 def test_a_live_summary_that_the_database_refuses_keeps_nothing_from_being_stored(
