@@ -12,7 +12,7 @@ from itertools import pairwise, zip_longest
 from typing import Any
 
 from benchmarks.metrics.extraction import extract_json, parse_json
-from benchmarks.metrics.json_match import Leaf, leaves, shown_path
+from benchmarks.metrics.json_match import Leaf, differing, leaves, shown_path
 from benchmarks.metrics.task_parts import ExpectedCall
 from benchmarks.metrics.tool_calls import call_credit
 from benchmarks.providers.base import ToolCall
@@ -147,21 +147,20 @@ def difference(left: str, right: str) -> Difference | None:
 
 
 def differing_fields(expected: str, answer: str) -> FieldDifferences | None:
-    """The fields that differ between two JSON texts, by path; ``None`` if one has no fields, or is too long."""
+    """The fields that differ between two JSON texts, by path; ``None`` if none do, one has none, or is too long."""
     if max(len(expected), len(answer)) > TEXT_BUDGET:
         return None
     try:
         wanted, given = leaves(parse_json(expected)), leaves(parse_json(extract_json(answer).text))
     except ValueError:
         return None
-    if not wanted.keys() - {()}:
+    different = differing(wanted, given)
+    if not different or not wanted.keys() - {()}:
         return None
-    paths = wanted | given
-    differing = sorted((path for path in paths if wanted.get(path) != given.get(path)), key=shown_path)
     return FieldDifferences(
-        [(shown_path(path), _field(wanted.get(path)), _field(given.get(path))) for path in differing[:FIELDS_SHOWN]],
-        len(differing),
-        len(paths),
+        [(shown_path(path), _field(wanted.get(path)), _field(given.get(path))) for path in different[:FIELDS_SHOWN]],
+        len(different),
+        len(wanted | given),
     )
 
 

@@ -91,6 +91,17 @@ def count_progress(run_id: int, **amounts: float | None) -> None:
         cursor.execute(statement, [*amounts.values(), now, run_id])
 
 
+def count_added(run: Run, added: int, *, ended: int = 0) -> None:
+    """Count results that were added to a run, ``ended`` of them with an error, in the transaction that adds them.
+
+    Numbers from before are old: the run may have been stopped while a slow worker prepared it.
+    """
+    if added:
+        Run.objects.filter(pk=run.pk).update(
+            total=F("total") + added, done=F("done") + ended, errors=F("errors") + ended, summarized_at=None
+        )
+
+
 def among(ids: Sequence[int]) -> RawSQL:
     """The IDs as one parameter of an ``in`` lookup. Django's own list makes an expression of every ID."""
     if _is_postgresql():
@@ -102,7 +113,7 @@ def insert_results(run: Run, tasks: QuerySet[Task], begin: int, repeat: int) -> 
     """Insert one repeat of ``tasks`` as pending results, after ``begin`` other tasks of the run; existing ones stay.
 
     The rows are made inside the database; none passes through this process. They count in ``Run.total`` from the moment
-    they exist, and numbers from before are old: the run may have been stopped while a slow worker prepared it.
+    they exist.
     """
     columns = ("id", "difficulty", "group", "n_shapes", "cluster")
     chosen, parameters = tasks.values(*columns, "position").query.sql_with_params()
@@ -123,8 +134,7 @@ def insert_results(run: Run, tasks: QuerySet[Task], begin: int, repeat: int) -> 
     values = [run.pk, repeat, begin, run.repeats, repeat, ResultState.PENDING, False, *parameters]
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(statement, values)
-        if added := cursor.rowcount:
-            Run.objects.filter(pk=run.pk).update(total=F("total") + added, summarized_at=None)
+        count_added(run, cursor.rowcount)
 
 
 def _is_postgresql() -> bool:

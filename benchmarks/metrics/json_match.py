@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, not_applicable, scored, unparsable
@@ -43,7 +44,7 @@ class JsonMatch(DeterministicMetric):
         except ValueError as error:
             return unparsable(f"The answer contains no JSON to compare: {error}.", extraction, failure="No JSON found")
         fields = expected.keys() | answer.keys()
-        different = sorted(shown_path(field) for field in fields if expected.get(field) != answer.get(field))
+        different = [shown_path(path) for path in differing(expected, answer)]
         equal = len(fields) - len(different)
         reason = f"{equal} of {len(fields)} fields are equal."
         if different:
@@ -72,6 +73,13 @@ def leaves(value: Any) -> dict[Path, Leaf]:
         else:
             fields[path] = _leaf(node)
     return fields
+
+
+def differing(first: Mapping[Path, Leaf], second: Mapping[Path, Leaf]) -> list[Path]:
+    """The fields that are not equal in two values, or are in one alone, in the order of ``shown_path``."""
+    return sorted(
+        (path for path in first.keys() | second.keys() if first.get(path) != second.get(path)), key=shown_path
+    )
 
 
 def same_json(first: Any, second: Any) -> bool:

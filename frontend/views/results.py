@@ -56,8 +56,11 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
     steps = Steps(result) if texts and (texts.tool_calls or has_steps(result)) else None
     previous, following = reads.result_neighbors(result, params.result_filters(request.GET))
     scores = [_shown(score, texts) for score in reads.scores_of(result)]
-    expected = None if task.other_answers else task.expected_output
-    fields = differing_fields(expected, texts.actual_output) if texts and expected is not None else None
+    fields = marked = None
+    if texts and not task.other_answers:
+        compared = task.expected_output, texts.actual_output
+        fields = differing_fields(*compared)
+        marked = None if fields else difference(*compared)
     context = {
         "result": result,
         "run": result.run,
@@ -69,9 +72,7 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "canvas": canvas_of_task(task),
         "doubt": doubt_about(task),
         "fields": fields,
-        "difference": difference(expected, texts.actual_output)
-        if texts and expected is not None and not (fields and fields.rows)
-        else None,
+        "difference": marked,
         "passages": passages_of(task.context, texts.retrieved if texts else None),
         "images": images_of(task.messages),
         "call_pairs": call_pairs(task.expected_tools, texts.tool_calls) if texts else [],

@@ -324,8 +324,8 @@ MUTANTS = (
     Mutant(
         "results that are added leave old numbers",
         "engine.sql",
-        'total=F("total") + added, summarized_at=None)',
-        'total=F("total") + added)',
+        'errors=F("errors") + ended, summarized_at=None',
+        'errors=F("errors") + ended',
     ),
     Mutant(
         "numbers mix counts of two moments", END, '"active_seconds", "total", "done", "errors")', '"active_seconds")'

@@ -7,9 +7,10 @@ from typing import Any
 
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
-from django.db.models import F, Max
+from django.db.models import Max
 
 from benchmarks.engine.execution.result_store import TRANSCRIPT
+from benchmarks.engine.sql import count_added
 from benchmarks.models import LOST, Result, ResultState, Run, StoredStep, Task, Transcript
 
 BATCH = 2_000
@@ -70,9 +71,7 @@ def _copy(run: Run, begin: int) -> None:
             ],
         )
         # A batch that was copied before adds nothing. What was not answered has ended already.
-        if added := cursor.rowcount:
-            ended = {"done": F("done") + n_lost, "errors": F("errors") + n_lost}
-            Run.objects.filter(pk=run.pk).update(total=F("total") + added, summarized_at=None, **ended)
+        count_added(run, cursor.rowcount, ended=n_lost)
         texts = ", ".join(quote(name) for name in TRANSCRIPT)
         of_old = ", ".join(f"text.{quote(name)}" for name in TRANSCRIPT)
         cursor.execute(
