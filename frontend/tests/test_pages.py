@@ -612,7 +612,8 @@ def test_changes_count_every_task_and_say_which_fields_changed(client: Client, m
     assert "<strong>Version 2 changes 3 tasks.</strong>" in html
     assert "Changed in the first 1 task: expected answer and choices." in html
     assert "Only the first tasks are shown below; 2 more tasks differ." in html
-    assert "Not set" in html
+    assert re.search(r"<dd>\s*<del>2</del>\s*<span.*→.*became</span>\s*<ins>7</ins>", html)
+    assert re.search(r'Version 1</p>\s*<p class="soft">Not set</p>\s*</div>\s*<div>\s*<p.*>Version 2</p>', html)
 
 
 def test_what_changed_besides_the_tasks_is_shown(client: Client) -> None:

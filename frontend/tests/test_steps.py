@@ -226,3 +226,4 @@ def test_what_a_result_cost_and_its_final_answer_stand_beside_its_steps(client: 
     assert "No step contains “nowhere”." in text_of(client, address(result) + "?text=nowhere")
     empty = client.get(address(result) + "?text=nowhere").content.decode()
     assert f'href="{address(result)}">Show all steps</a>' in empty
+    assert 'name="text" value="nowhere"' in empty, "what was searched for can be changed"

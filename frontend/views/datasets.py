@@ -48,13 +48,20 @@ from frontend.history import history_charts
 from frontend.inbox import drop_notices
 from frontend.large_ruler import LargeRuler, Scored
 from frontend.navigation import dataset_tabs, dataset_trail
-from frontend.texts import Difference, difference, excerpt
+from frontend.texts import Difference, Segment, difference, excerpt
 from frontend.view_models import AnswerMarks, answer_marks, metric_row
 from frontend.views.canvases import more_url
 from frontend.views.shared import chart_response, or_404, paged, placed
 
 _BRIEF = 60
 """Characters of values that stand in one line with what they became."""
+
+
+class Side(NamedTuple):
+    """A text of one of two versions; with ``marked``, as segments with their marks."""
+
+    text: str
+    marked: tuple[Segment, ...] | None
 
 
 class Part(NamedTuple):
@@ -64,6 +71,14 @@ class Part(NamedTuple):
     left: str
     right: str
     difference: Difference | None
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Of a brief text that is another one altogether, all is marked."""
+        left, right = (self.difference.left, self.difference.right) if self.difference else (None, None)
+        if self.is_brief and not self.difference:
+            left, right = (("removed", self.left),), (("added", self.right),)
+        return Side(self.left, left), Side(self.right, right)
 
     @property
     def is_brief(self) -> bool:

@@ -52,7 +52,7 @@ def steps(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "counts": counts,
         "filters": filters,
         "filtered": filtered,
-        "searchable": counts.total > FEW,
+        "searchable": counts.total > FEW or filtered,
         "comparable": counts.calls and others,
         "page": page,
         "rows": step_rows(page.rows, lambda step: reverse("frontend:step", args=(run_pk, pk, step.position))),

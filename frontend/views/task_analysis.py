@@ -32,7 +32,7 @@ from benchmarks.services.datasets.versions import mark_doubtful
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from frontend import params
 from frontend.matrix import TINTS
-from frontend.views.datasets import dataset_or_404, dataset_page, version_or_404
+from frontend.views.datasets import dataset_or_404, dataset_page, sample_of, version_or_404
 
 MOST_SELECTED = 1_000
 
@@ -73,6 +73,7 @@ def analysis(request: HttpRequest, slug: str) -> HttpResponse:
     is_binary = all(share in (0.0, 1.0, None) for row in page.rows for share in row.shares)
     rows = [_shown(row, list(short.values()), is_binary) for row in page.rows]
     context = shared | {
+        "sample": sample_of(version),
         "versions": [each.number for each in versions_of(dataset)],
         "analysis": computed,
         "metrics": [(name, metric_title(name)) for name in computed.metrics],

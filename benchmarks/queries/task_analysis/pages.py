@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Left
 
 from benchmarks.analysis.task_analysis import FLAGS, TaskAnalysis
@@ -120,7 +120,11 @@ def _rows(analysis: TaskAnalysis, places: Sequence[int]) -> list[AnalyzedTask]:
     ids = analysis.tasks.tolist()
     tasks = (
         Task.objects.only("task_id", "name", "difficulty", "group", "is_doubtful", "version")
-        .annotate(input_preview=Left("input", _PREVIEW), expected_preview=Left("expected_output", _PREVIEW))
+        .annotate(
+            input_preview=Left("input", _PREVIEW),
+            expected_preview=Left("expected_output", _PREVIEW),
+            canvas_index=F("question__canvas__index"),
+        )
         .in_bulk([ids[place] for place in {*places, *others.values()}])
     )
     return [

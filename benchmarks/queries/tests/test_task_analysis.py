@@ -136,6 +136,7 @@ def test_an_audited_answer_that_strong_models_miss_is_not_called_suspect(client:
     page = client.get(f"/datasets/{dataset.slug}/analysis/").content.decode()
     assert re.search(r">1 missed by the best models</a>\s+<span>Read them to learn", page)
     assert "uspect" not in page
+    assert f'src="/canvases/{dataset.canvas_set.slug}/0.svg"' in page
 
     Question.objects.filter(tasks__position=1).update(audit=Question.Audit.UNDETERMINED)
     cache.clear()
@@ -184,7 +185,8 @@ def test_without_runs_only_duplicates_are_flagged() -> None:
 def test_an_analysis_without_a_run_says_what_it_will_show_and_offers_one(client: Client) -> None:
     slug = make_dataset(3).slug
     page = client.get(f"/datasets/{slug}/analysis/").content.decode()
-    assert "No results yet. The answers of two models or more show which tasks are too easy" in page
+    assert "The answers of two models or more show which tasks are too easy" in page
+    assert "First tasks" in page
     assert f'href="/runs/new/?dataset={slug}">Start run</a>' in page
     assert "Tasks with the share of correct answers" not in page
 
