@@ -314,7 +314,7 @@ def suspect_references(walk: Walk) -> None:
     walk.click("Analysis")
     walk.page.locator("tbody input[name=task]").first.check()
     walk.clicks += 1
-    walk.click("Create version without selected", "button")
+    walk.click("Create version without them", "button")
     walk.see(re.compile(r"Version \d+ created without 1 task"))
 
 

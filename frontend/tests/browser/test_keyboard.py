@@ -154,6 +154,9 @@ def test_long_forms_keep_what_saves_in_view(tab: Tab, site: Site) -> None:
             assert box is not None
             at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
             assert page.evaluate("({x, y}) => document.elementFromPoint(x, y)?.innerText", at) == "Save task", width
+        assert width > 390 or not page.evaluate(
+            "document.querySelector('.side nav').getBoundingClientRect().top < innerHeight"
+        ), "one bar at the foot of a phone"
         covered = """() => {
           const bar = document.querySelector(".form-end").getBoundingClientRect();
           const part = document.activeElement.getBoundingClientRect();
@@ -166,6 +169,27 @@ def test_long_forms_keep_what_saves_in_view(tab: Tab, site: Site) -> None:
             if name == "Save task":
                 break
             assert not page.evaluate(covered), (width, name)
+
+
+@pytest.mark.parametrize("path", ["/runs/single/", "/benchmarks/", "/compare/", "/datasets/reasoning/analysis/"])
+def test_what_acts_on_a_selection_appears_with_it_and_moves_nothing(tab: Tab, path: str) -> None:
+    for width in (1440, 390):
+        tab.page.set_viewport_size({"width": width, "height": 844})
+        page = tab.open(path)
+        bar, pages = page.locator(".bulk"), page.get_by_role("navigation", name="Main")
+        assert bar.is_hidden()
+        height = page.evaluate("document.documentElement.scrollHeight")
+        page.locator(":is(tbody, #offered) [type=checkbox]").first.check()
+        box = bar.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] == 844
+        assert bar.get_by_role("button").first.is_enabled()
+        assert (
+            bar.locator(".count").evaluate("(part) => getComputedStyle(part, '::before').content")
+            == "counter(selected)"
+        )
+        assert pages.is_visible() == (width == 1440), "one bar at the foot of a phone"
+        assert page.evaluate("document.documentElement.scrollHeight") == height
 
 
 def test_the_yaml_of_a_dataset_is_numbered_indented_and_left_by_escape(tab: Tab) -> None:
