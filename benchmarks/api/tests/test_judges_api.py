@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,12 +11,11 @@ from django.test import Client
 
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.models import AuditEntry, Run
-from tests.loopback.server import LoopbackServer
 from tests.support.canvas_sets import make_canvas_set
 from tests.support.factories import JUDGE
+from tests.support.running import Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Endpoint = Callable[..., LoopbackServer]
 ADDRESS = "/api/v1/benchmarks/calibrations"
 
 

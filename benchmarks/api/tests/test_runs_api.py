@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,10 +15,9 @@ from tests.loopback.faults import FAULTS
 from tests.loopback.server import LoopbackServer
 from tests.loopback.vendors import refusing
 from tests.support.factories import JUDGE, MODEL, make_dataset, make_run, make_task
-from tests.support.running import VERDICT
+from tests.support.running import VERDICT, Endpoint
 
 RUNS = "/api/v1/benchmarks/runs"
-Endpoint = Callable[..., LoopbackServer]
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -24,12 +23,11 @@ from benchmarks.presentation.numbers import points, whole_points
 from benchmarks.statistics.paired import compare, holm
 from tests.loopback.faults import FAULTS, Fault
 from tests.loopback.replies import Asked
-from tests.loopback.server import LoopbackServer
 from tests.support.canvas_sets import make_canvas_set
 from tests.support.factories import make_dataset, make_run, make_task
+from tests.support.running import Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Endpoint = Callable[..., LoopbackServer]
 
 
 def scripted(asked: Asked) -> str | Fault:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from io import StringIO
+from functools import partial
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.test import Client
 
 from benchmarks.engine.execution.finishing import refresh_summaries
@@ -28,6 +26,7 @@ from benchmarks.services.runs.control import cancel_run, delete_run, resume_judg
 from benchmarks.services.runs.rescoring import start_rescoring
 from tests.loopback.faults import FAULTS, Fault
 from tests.loopback.replies import Asked
+from tests.support.commands import run_command
 from tests.support.factories import JUDGE, make_dataset, make_run, make_task
 from tests.support.running import Endpoint, judge_prompts, worked
 
@@ -292,23 +291,11 @@ def test_a_request_that_cannot_be_compared_is_refused_with_all_reasons(endpoint:
         assert field in refused.value.errors
 
 
-@pytest.fixture
-def command() -> Callable[..., tuple[int, str]]:
-    def run(*arguments: object) -> tuple[int, str]:
-        output = StringIO()
-        try:
-            call_command("preference", *map(str, arguments), stdout=output, stderr=StringIO(), no_color=True)
-        except SystemExit as stop:
-            return int(stop.code or 0), output.getvalue()
-        except CommandError as refusal:
-            return refusal.returncode, str(refusal)
-        return 0, output.getvalue()
-
-    return run
+command = partial(run_command, "preference")
 
 
 def test_the_command_compares_runs_and_prints_what_was_found(
-    endpoint: Endpoint, command: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(following, "WAIT_FOR_WORKER_SECONDS", 0.0)
     monkeypatch.setattr(following, "runs_without_worker", lambda: Run.objects.values_list("pk", flat=True))

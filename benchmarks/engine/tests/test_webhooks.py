@@ -29,12 +29,11 @@ from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.control import cancel_run, delete_run, resume_run
 from benchmarks.services.webhooks import add_webhook, change_webhook, send_again, send_test
 from codeforge.config import WebhookConfig, WebhookEvent
-from tests.loopback.server import LoopbackServer
 from tests.support.factories import make_dataset, make_run
 from tests.support.receiver import HANG, SECRET, SECRET_ENV, Receiver, receiving
+from tests.support.running import Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Endpoint = Callable[..., LoopbackServer]
 Hook = Callable[..., Receiver]
 
 

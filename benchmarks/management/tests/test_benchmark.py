@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.test import Client
 
 from benchmarks.engine.execution.dispatch import work_on_run_once
@@ -23,14 +23,13 @@ from benchmarks.presentation.numbers import interval, score
 from benchmarks.queries.contamination import contamination_check
 from benchmarks.services.runs.requests import RunRequest
 from tests.loopback.replies import Asked
-from tests.loopback.server import LoopbackServer
 from tests.support.canvas_sets import canvas_run, make_canvas_set
+from tests.support.commands import run_command
 from tests.support.factories import JUDGE, MODEL, make_dataset, make_run, make_task
 from tests.support.page_factories import make_scored_run
-from tests.support.running import VERDICT, is_trial
+from tests.support.running import VERDICT, Endpoint, is_trial
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Endpoint = Callable[..., LoopbackServer]
 SUMS = ("sums", "--model", MODEL, "--metrics", "exact_match")
 
 
@@ -42,16 +41,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.engine.execution.sweeper.ENQUEUE_AGAIN_AFTER", timedelta())
 
 
-def run(*arguments: object) -> tuple[int, str]:
-    """Exit code and output; a refusal is its code and message."""
-    output = StringIO()
-    try:
-        call_command("benchmark", *map(str, arguments), stdout=output, stderr=StringIO(), no_color=True)
-    except SystemExit as stop:
-        return int(stop.code or 0), output.getvalue()
-    except CommandError as refusal:
-        return refusal.returncode, str(refusal)
-    return 0, output.getvalue()
+run = partial(run_command, "benchmark")
 
 
 def adds(asked: Asked) -> str:

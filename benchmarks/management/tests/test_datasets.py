@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from io import StringIO
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from benchmarks.dataset_format.documents import schema_text
 from benchmarks.dataset_format.parsing import parse_dataset
 from benchmarks.dataset_format.tests.examples import FULL, VALID
 from benchmarks.models import Dataset
+from tests.support.commands import run_command
 from tests.support.factories import make_dataset
 
 BROKEN = VALID.replace("id: t1", "id: 001")
@@ -38,16 +38,7 @@ def write(folder: Path) -> Write:
     return written
 
 
-def run(*arguments: str | Path) -> tuple[int, str]:
-    """Exit code and output; a refusal is its code and message."""
-    output = StringIO()
-    try:
-        call_command("datasets", *map(str, arguments), stdout=output, no_color=True)
-    except SystemExit as stop:
-        return int(stop.code or 0), output.getvalue()
-    except CommandError as refusal:
-        return refusal.returncode, str(refusal)
-    return 0, output.getvalue()
+run = partial(run_command, "datasets")
 
 
 def test_check_reports_valid_files_without_a_database(write: Write) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from io import StringIO
+from functools import partial
 from pathlib import Path
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from benchmarks.management import following
 from benchmarks.models import Experiment
+from tests.support.commands import run_command
 from tests.support.factories import JUDGE, MODEL, make_dataset
 from tests.support.running import Endpoint
 
@@ -51,16 +51,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.engine.execution.sweeper.ENQUEUE_AGAIN_AFTER", timedelta())
 
 
-def run(*arguments: object) -> tuple[int, str]:
-    """Exit code and output; a refusal is its code and message."""
-    output = StringIO()
-    try:
-        call_command("benchmark", "experiment", *map(str, arguments), stdout=output, stderr=StringIO(), no_color=True)
-    except SystemExit as stop:
-        return int(stop.code or 0), output.getvalue()
-    except CommandError as refusal:
-        return refusal.returncode, str(refusal)
-    return 0, output.getvalue()
+run = partial(run_command, "benchmark", "experiment")
 
 
 def written(folder: Path, text: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
 
@@ -20,10 +19,8 @@ from benchmarks.management import following
 from benchmarks.management.following import Progress, follow
 from benchmarks.models import Run, RunStatus
 from benchmarks.services.runs.control import cancel_run
-from tests.loopback.server import LoopbackServer
 from tests.support.factories import make_dataset, make_run
-
-Endpoint = Callable[..., LoopbackServer]
+from tests.support.running import Endpoint
 
 
 @pytest.fixture(autouse=True)

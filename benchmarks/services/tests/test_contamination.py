@@ -22,12 +22,11 @@ from benchmarks.services.runs.start import start_run
 from benchmarks.statistics.contamination import Sample, published_against_fresh
 from tasks_app.models import CanvasSet
 from tests.loopback.replies import Asked
-from tests.loopback.server import LoopbackServer
 from tests.support.canvas_sets import canvas_run, make_canvas_set
 from tests.support.factories import make_dataset, make_run
+from tests.support.running import Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Endpoint = Callable[..., LoopbackServer]
 
 
 def ended(run: Run) -> Run:

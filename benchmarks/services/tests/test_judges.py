@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from io import StringIO
+from functools import partial
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from benchmarks.codec import stored
 from benchmarks.engine.canvas_sets.generation import grow
@@ -30,12 +28,12 @@ from benchmarks.services.runs.start import start_run
 from tasks_app.models import CanvasSet, Question
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 from tests.loopback.replies import Asked, Reply
-from tests.loopback.server import LoopbackServer
 from tests.support.canvas_sets import make_canvas_set
+from tests.support.commands import run_command
 from tests.support.factories import JUDGE
+from tests.support.running import Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Endpoint = Callable[..., LoopbackServer]
 
 
 def verdict(score: int) -> str:
@@ -310,27 +308,17 @@ def test_judges_are_calibrated_for_metrics_that_compare_with_the_reference() -> 
 
 
 @pytest.fixture
-def judge(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
-    """Run the command; returns exit code and output. It does not wait for workers."""
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No worker runs in these tests, so nobody is waited for."""
     monkeypatch.setattr(following, "WAIT_FOR_WORKER_SECONDS", 0.0)
     monkeypatch.setattr(following, "runs_without_worker", lambda: Run.objects.values_list("pk", flat=True))
 
-    def run(*arguments: object) -> tuple[int, str]:
-        output = StringIO()
-        try:
-            call_command("judge", *map(str, arguments), stdout=output, stderr=StringIO(), no_color=True)
-        except SystemExit as stop:
-            return int(stop.code or 0), output.getvalue()
-        except CommandError as refusal:
-            return refusal.returncode, str(refusal)
-        return 0, output.getvalue()
 
-    return run
+judge = partial(run_command, "judge")
 
 
-def test_the_command_prints_the_agreement(
-    endpoint: Endpoint, canvas_set: CanvasSet, judge: Callable[..., tuple[int, str]]
-) -> None:
+@pytest.mark.usefixtures("impatient")
+def test_the_command_prints_the_agreement(endpoint: Endpoint, canvas_set: CanvasSet) -> None:
     endpoint(knowing)
     code, output = judge("calibrate", "--judge", JUDGE, "--canvas-set", canvas_set.slug, "--questions", 18)
     assert code == 0
@@ -347,8 +335,9 @@ def test_the_command_prints_the_agreement(
     assert len(judge("list")[1].splitlines()) == 2
 
 
+@pytest.mark.usefixtures("impatient")
 def test_the_command_reports_refusals_and_failures_by_exit_code_and_resumes(
-    endpoint: Endpoint, canvas_set: CanvasSet, judge: Callable[..., tuple[int, str]]
+    endpoint: Endpoint, canvas_set: CanvasSet
 ) -> None:
     server = endpoint(knowing, api_key="right")
     code, output = judge("calibrate", "--judge", "gpt", "--canvas-set", "none")

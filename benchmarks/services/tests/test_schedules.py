@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -26,13 +25,12 @@ from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.control import cancel_run
 from benchmarks.services.schedules import delete_schedule, dismiss_score_drop, save_schedule, start_due
 from tests.loopback.replies import Asked
-from tests.loopback.server import LoopbackServer
 from tests.support.factories import MODEL, make_dataset
 from tests.support.page_factories import make_scored_run
 from tests.support.receiver import SECRET, SECRET_ENV, receiving
+from tests.support.running import Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Endpoint = Callable[..., LoopbackServer]
 TASKS = 60
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,11 +15,10 @@ from benchmarks.services.errors import NotPossible
 from benchmarks.services.runs.control import verify_run
 from codeforge.config import ModelConfig
 from tasks_app.models import Question
-from tests.loopback.server import LoopbackServer
 from tests.support.factories import MODEL, make_dataset, make_run, make_task
+from tests.support.running import Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Endpoint = Callable[..., LoopbackServer]
 
 
 def worked(run: Run) -> Run:
