@@ -510,9 +510,12 @@ def link_in(html: str) -> str:
 
 def test_a_person_is_added_sets_a_password_once_by_a_link_and_logs_in(production: None) -> None:
     _, client = member("admin", "ada")
+    assert "Give the person the link that appears." in page(client, "/settings/members/")
     html = page(client, "/settings/members/new/", {"username": "vera", "role": "runner"})
     path = link_in(html)
-    assert path not in page(client, "/settings/members/")
+    listed = page(client, "/settings/members/")
+    assert path not in listed
+    assert "No other members yet" not in listed
     vera = User.objects.get(username="vera")
     assert not vera.has_usable_password()
     assert may_launch(vera)
@@ -549,7 +552,7 @@ def test_a_member_has_labeled_what_results_show_under_the_name(production: None)
     Label.objects.create(result=first, author=vera, author_name="vera", **{**said, "metric": "contains"})
     Label.objects.create(result=second, author_name="vera", **said)
     Label.objects.create(result=third, author_name="vera", replaced_at=timezone.now(), **said)
-    assert "<dt>Answers labeled</dt> <dd>2</dd>" in page(client, f"/settings/members/{vera.pk}/")
+    assert "<dt>Answers labeled</dt><dd>2</dd>" in page(client, f"/settings/members/{vera.pk}/")
 
 
 def test_a_role_is_changed_and_an_account_deactivated(production: None) -> None:
@@ -600,7 +603,7 @@ def test_nobody_changes_the_own_role_and_only_a_superuser_a_superuser(production
     assert link_in(page(client, f"{own}do/password/", {}))
     client.force_login(User.objects.create_superuser("over", password="x"))
     html = page(client, above)
-    assert "<dd> Superuser" in " ".join(html.split())
+    assert "Superuser, active." in " ".join(html.split())
     assert "Save role" not in html
     root.refresh_from_db()
     assert root.is_active

@@ -43,6 +43,7 @@ member_list = list_page(
     permissions=(VIEW,),
     crumbs=crumbs,
     add=(ADD, Button("New member", "new-member")),
+    after="frontend/settings/only_member.html",
     beside="frontend/settings/roles.html",
     roles=_ROLES,
 )

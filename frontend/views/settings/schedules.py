@@ -63,7 +63,7 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
         request,
         "Schedules",
         SCHEDULES.of(rows),
-        lead=_state(rows, len(drops)) or "A schedule starts the same run repeatedly and reports scores that fall.",
+        lead=f"A schedule starts the same run repeatedly and reports scores that fall. {_state(rows, len(drops))}",
         empty="No schedules yet",
         examples=_USES,
         page=page,
