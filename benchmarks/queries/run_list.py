@@ -78,24 +78,26 @@ def _experiments(filters: RunFilters) -> QuerySet[Experiment]:
 def listed(tab: str, page: Iterable[Any]) -> list[Listed]:
     """A page of ``rows_of``, in the same number of queries however long it is."""
     if tab in TABS:
-        found = _runs(page)
+        found = {row.run.pk: row for row in listed_runs(page)}
         chosen = [(pk, True) for pk in found]
     elif tab == "experiments":
         chosen = [(row.pk, False) for row in page]
         found = {}
     else:
         chosen = [(pk, is_run) for _, _, pk, is_run in page]
-        found = _runs(runs(Q()).filter(pk__in=[pk for pk, is_run in chosen if is_run]))
+        single = runs(Q()).filter(pk__in=[pk for pk, is_run in chosen if is_run])
+        found = {row.run.pk: row for row in listed_runs(single)}
     folded = _folded([pk for pk, is_run in chosen if not is_run])
     return [found[pk] if is_run else folded[pk] for pk, is_run in chosen]
 
 
-def _runs(rows: Iterable[Run]) -> dict[int, ListedRun]:
+def listed_runs(rows: Iterable[Run]) -> list[ListedRun]:
+    """The runs in their order."""
     by_pk = {run.pk: run for run in rows}
     drops = ScoreDrop.objects.filter(scheduled_run__run__in=by_pk, metric=F("scheduled_run__run__headline"))
     of_run = {drop.scheduled_run.run_id: drop for drop in drops.select_related("scheduled_run").order_by("pk")}
     schedules = dict(ScheduledRun.objects.filter(run__in=by_pk).values_list("run_id", "schedule__name"))
-    return {pk: ListedRun(run, schedules.get(pk, ""), of_run.get(pk)) for pk, run in by_pk.items()}
+    return [ListedRun(run, schedules.get(pk, ""), of_run.get(pk)) for pk, run in by_pk.items()]
 
 
 def _folded(ids: Sequence[int]) -> dict[int, ListedExperiment]:

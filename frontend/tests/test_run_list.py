@@ -67,6 +67,18 @@ def test_a_row_says_what_was_found_or_what_went_wrong(client: Client) -> None:
     assert "So far 0.500 after 2 of 8" in html
     assert f'<span class="down">▼ 4.1 points since run {before.pk}</span>' in html
     assert words(client, "/runs/scheduled/").partition("<tbody>")[2].count("<tr>") == 1
+    for path, name in (
+        ("/runs/", dropped.model),
+        ("/datasets/sums/", dropped.model),
+        (f"/models/{dropped.model}/", dataset.title),
+        (f"/settings/schedules/{schedule.pk}/", f"Run {dropped.pk}"),
+    ):
+        row = words(client, path).partition(f'<a class="row-link anywhere" href="/runs/{dropped.pk}/">')[2]
+        row, head = row.partition("</tr>")[0], row.partition("</th>")[0]
+        assert head.startswith(f"{name}</a>"), "without what the page says itself"
+        assert ("by schedule" in head) != ("/schedules/" in path)
+        assert "▼ 4.1 points" in row
+        assert '<span class="tag caution">2 wrong</span>' in row
 
 
 def test_a_run_that_stands_still_says_for_how_long_and_gives_no_time_left(client: Client) -> None:
@@ -143,7 +155,7 @@ def test_filters_are_chips_that_can_be_removed(client: Client) -> None:
 def test_columns_can_be_left_out_in_the_address(client: Client) -> None:
     make_scored_run(make_dataset(2))
     whole = words(client, "/runs/")
-    assert '<th scope="col" class="num">Cost</th>' in whole
+    assert '<th scope="col" class="num wide-only">Cost</th>' in whole
     assert "hidden · <a" not in whole
     fewer = words(client, "/runs/?model=a%2Fmodel&columns=0&columns=finding")
     assert ">Cost</th>" not in fewer

@@ -37,7 +37,7 @@ from benchmarks.queries.runs import RunFilters, moved_by, run_list, runs_to_resc
 from benchmarks.queries.schedules import open_score_drops
 from benchmarks.queries.tables.comparisons import MovedRow, moved_table
 from benchmarks.queries.tables.datasets import PROBLEMS, SCORED_DATASETS, VERSIONS, version_rows
-from benchmarks.queries.tables.runs import RUNS
+from benchmarks.queries.tables.run_list import runs_table
 from benchmarks.queries.task_analysis.analysis import task_analysis_if_ready
 from benchmarks.services.access import may, may_launch
 from benchmarks.services.canvas_sets.files import MOST_ZIPPED, zipped_canvases
@@ -144,7 +144,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
     context = dataset_page(request, dataset_or_404(slug))
     standing = _standing(context["version"])
     context |= {
-        "runs": RUNS.where(datasets=False).of(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN], title="Latest runs"),
+        "runs": runs_table(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN], "Latest runs", ["dataset"]),
         "standing": standing,
         "drops": drop_notices(_drops(standing["latest"])) if standing else [],
         "charts": placed(_charts(context["dataset"]), "dataset-chart", slug),

@@ -24,7 +24,8 @@ from benchmarks.queries.model_status import troubled_models
 from benchmarks.queries.models import ModelStanding, ModelTotals, model_standings, model_totals, served_models
 from benchmarks.queries.runs import RunFilters, run_list
 from benchmarks.queries.tables.models import SERVED
-from benchmarks.queries.tables.runs import RUNS_OF_MODEL, per_thousand
+from benchmarks.queries.tables.run_list import runs_table
+from benchmarks.queries.tables.runs import per_thousand
 from benchmarks.services.access import may_launch
 from frontend.history import history_charts
 from frontend.view_models import MetricRow, metric_row
@@ -73,7 +74,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         "spends": "" if is_baseline else _spends(rows, totals),
         "trouble": troubled_models().get(name),
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
-        "runs": RUNS_OF_MODEL.of(latest),
+        "runs": runs_table(latest, "Runs of the model", ["model"]),
         "at_zero": "" if is_baseline else _at_zero(latest),
         "served": SERVED.of(served) if served else None,
         "runs_shown": RUNS_SHOWN,

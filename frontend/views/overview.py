@@ -28,7 +28,7 @@ from benchmarks.queries.leaderboard import scored_runs
 from benchmarks.queries.live import live_state, stamp_of_workers
 from benchmarks.queries.providers import any_provider_works, provider_rows
 from benchmarks.queries.tables.operations import WORKERS
-from benchmarks.queries.tables.runs import RUNS
+from benchmarks.queries.tables.run_list import runs_table
 from benchmarks.services.access import may, may_edit, may_launch, may_set_keys
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.files import starter_experiment
@@ -65,8 +65,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     notices = inbox(live, with_webhooks=may(request.user, VIEW_DELIVERIES))
     found = list(experiments()[:EXPERIMENTS])
     if not latest_runs or not (found or run_reads.real_models_used() or any(each.dismiss for each in notices)):
-        table = RUNS.where(asked=False, cost=False)  # baselines cost nothing
-        shown["latest"] = table.of(latest_runs[:LATEST], title="Latest runs") if latest_runs else None
+        shown["latest"] = runs_table(latest_runs[:LATEST], "Latest runs", ["cost"])  # baselines cost nothing
         return render(request, "frontend/overview/first_visit.html", _first_visit(request) | shown)
     now = timezone.localtime()
     spent, part_unknown = run_reads.spending(now.replace(day=1, hour=0, minute=0, second=0, microsecond=0))

@@ -16,7 +16,7 @@ from benchmarks.models import Run
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import money_range, plural
 from benchmarks.queries.runs import runs_to_rescore
-from benchmarks.queries.tables.runs import RUNS
+from benchmarks.queries.tables.run_list import runs_table
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.rescoring import plan_rescoring, plan_rescorings, start_rescoring, start_rescorings
 from frontend import params
@@ -107,5 +107,5 @@ def _rescore_page(
     titles = [metric_title(name).removeprefix(PREFIX) for name in form.metrics]
     context |= {"form": form, "run": run, "metrics": choice, "scored_by": titles, "crumbs": crumbs}
     context["is_same"] = form.metrics == run.metrics and not form["rubric"].value()
-    context["present"] = RUNS.where(datasets=False, asked=False, cost=False).of([run], title=f"Scores of run {run.pk}")
+    context["present"] = runs_table([run], f"Scores of run {run.pk}", ["model", "answers", "cost", "when"])
     return render(request, "frontend/runs/rescore.html", context, status=status)

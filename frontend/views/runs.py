@@ -38,7 +38,7 @@ from benchmarks.queries.results import (
 )
 from benchmarks.queries.reviews import count_labeled
 from benchmarks.queries.schedules import open_score_drops, scheduled_run_of
-from benchmarks.queries.tables.runs import RUNS_WITH_SURFACE
+from benchmarks.queries.tables.run_list import runs_table
 from benchmarks.queries.webhooks import deliveries_of
 from benchmarks.services.access import may, may_launch
 from benchmarks.services.contamination import check_contamination
@@ -300,7 +300,7 @@ def surface(request: HttpRequest, pk: int) -> HttpResponse:
     }
     if not drawn:
         context |= {
-            "with_surface": RUNS_WITH_SURFACE.of(reads.runs_with_surface()),
+            "with_surface": runs_table(reads.runs_with_surface(), "Runs with a difficulty surface", page="surface"),
             "canvas_set": canvas_sets().exclude(dataset=None).first(),
         }
         context["may_launch"] = may_launch(request.user)

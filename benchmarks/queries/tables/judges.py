@@ -18,6 +18,7 @@ from benchmarks.presentation.cells import (
     Mean,
     Moment,
     Money,
+    Progress,
     State,
     Strong,
     Words,
@@ -44,7 +45,6 @@ from benchmarks.queries.judge_agreement import DisputedAnswer
 from benchmarks.queries.judge_words import JudgeRow
 from benchmarks.queries.judges import agreement_of, answers_to_judge
 from benchmarks.queries.preferences import Candidate, candidates_of, compared_dataset, judgements_to_make, numbers_of
-from benchmarks.queries.tables.runs import drawn_progress
 from benchmarks.statistics.paired import Comparison
 from benchmarks.statistics.panel import JudgeOfPanel
 from benchmarks.statistics.prediction_powered import CorrectedMean
@@ -75,7 +75,9 @@ def _answers(run: Run) -> Cell:
     if numbers := agreement_of(run):
         return n_of_expected(numbers.accuracy.n, numbers.accuracy.n_expected)
     total = answers_to_judge(run)
-    return [*drawn_progress(run.done, total, live=run.is_live), f"{number(run.done)} of {number(total)}"]
+    share = 100 * run.done // total if total else 0
+    drawn = [Progress(share, 100, "Progress", f"{share}%")] if run.is_live else []
+    return [*drawn, f"{number(run.done)} of {number(total)}"]
 
 
 def _result(run: Run) -> Cell:

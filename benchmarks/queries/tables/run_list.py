@@ -1,9 +1,10 @@
-"""The table of experiments and runs together, with what was found in each."""
+"""The table of experiments and runs together, with what was found in each, and that of the runs of another page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from typing import Any
 
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, LOST, STOPPED, Outcome, Run, RunStatus, ScoreDrop
@@ -27,9 +28,9 @@ from benchmarks.presentation.cells import (
 )
 from benchmarks.presentation.numbers import MISSING, UNKNOWN, number, plural, points, score
 from benchmarks.presentation.sentences import error_sentence
-from benchmarks.presentation.tables import Column, Table
-from benchmarks.queries.run_list import Listed, ListedExperiment, ListedRun
-from benchmarks.queries.tables.runs import cost, extent, headline, left_out, marks, origin
+from benchmarks.presentation.tables import Column, Shown, Table
+from benchmarks.queries.run_list import Listed, ListedExperiment, ListedRun, listed_runs
+from benchmarks.queries.tables.runs import asked, cost, headline, left_out, marks, origin, without_points
 
 FORM = "selected"
 """The form that the boxes belong to."""
@@ -52,15 +53,24 @@ def _name(row: Listed) -> Cell:
     if isinstance(row, ListedExperiment):
         link = Link(row.experiment.name, "experiment", (row.experiment.pk,), look=_LEAD)
         return [link, _beneath(shape(row.runs)), *map(tag, row.experiment.tags)]
-    run = row.run
-    title = f"{run.name}, {run.model}" if run.name else run.model
-    marked = [*marks(run), *origin(run), *left_out(run)]
-    about = f"Run {run.pk} · {run.dataset.title} · version {run.version_label}"
+    return _run(row)
+
+
+def _run(row: ListedRun, said: Collection[str] = (), page: str = "run") -> Cell:
+    run, facts = row.run, {name: text for name, text in _facts(row).items() if text and name not in said}
+    title = ", ".join(filter(None, [run.name, facts.pop("model", "") or facts.pop("dataset", "")]))
+    by_schedule = [f"by schedule {facts.pop('schedule')}"] if "schedule" in facts else []
+    number = [f"Run {run.pk}"] if title else []
     return [
-        Link(title, "run", (run.pk,), look=_LEAD),
-        _beneath(" · ".join([about, *how(run), *([f"by schedule {row.schedule}"] if row.schedule else [])])),
-        *map(tag, marked),
+        Link(title or f"Run {run.pk}", page, (run.pk,), look=_LEAD),
+        _beneath(" · ".join([*number, *facts.values(), f"v{run.version_label}", *how(run), *by_schedule])),
+        *map(tag, [*marks(run), *origin(run), *left_out(run)]),
     ]
+
+
+def _facts(row: ListedRun) -> dict[str, str]:
+    """What a page can say once of all its runs."""
+    return {"model": row.run.model, "dataset": row.run.dataset.title, "schedule": row.schedule}
 
 
 def _beneath(text: str) -> Part:
@@ -69,8 +79,7 @@ def _beneath(text: str) -> Part:
 
 def how(run: Run) -> list[str]:
     """What sets a run apart from others on its version."""
-    shown = [run.representation, *(["few-shot"] if run.few_shot else [])] if run.representation else []
-    return [*shown, *extent(run), *filter(None, [run.variant])]
+    return [*asked(run), *filter(None, [run.variant])]
 
 
 def shape(members: Sequence[Run]) -> str:
@@ -120,7 +129,7 @@ def _finding(row: Listed) -> Cell:
     if run.status in COMPLETED:
         drop = [Words(_drop(row.drop), "down")] if row.drop else []
         mean, what = headline(run)
-        return [*drop, Group([mean], "mean"), _beneath(what)]
+        return [*drop, Group([mean], "mean"), _beneath(what), *without_points(run)]
     if run.is_live or run.status == RunStatus.PAUSED:
         return [error_sentence(run.error_message, run.model), _so_far(run)]
     kept = f"{plural(_kept(run), 'answer')} kept." if run.total else ""
@@ -176,18 +185,33 @@ def _state(row: Listed) -> State:
     return state_of(row.run)
 
 
+_FOUND = [
+    Column("0 to 1", _bar, bare=True, given="ruler"),
+    Column("Finding", _finding, look="finding anywhere", sort="score", bare=True, given="finding"),
+    Column("Results", _results, "number", "wide-only", given="answers"),  # as saved views name it
+    Column("Cost", _cost, "number", "wide-only", sort="cost", given="cost"),
+    Column("When", lambda row: Moment(_at(row)), look="soft", sort="run", bare=True, given="when"),
+    Column("Status", _state, sort="status", given="status"),
+]
+"""Columns that are ``given`` can be left out."""
 LISTED = Table[Listed](
     "Runs and experiments",
     [
         Column("Select", _tick, look="tick", hidden_head=True),
         Column("Run or experiment", _name, "name", sort="model"),
-        Column("0 to 1", _bar, bare=True, given="ruler"),
-        Column("Finding", _finding, look="finding anywhere", sort="score", bare=True, given="finding"),
-        Column("Results", _results, "number", given="answers"),  # as saved views name it
-        Column("Cost", _cost, "number", sort="cost", given="cost"),
-        Column("When", lambda row: Moment(_at(row)), look="soft", sort="run", bare=True, given="when"),
-        Column("Status", _state, sort="status", given="status"),
+        *_FOUND,
     ],
     look="leads",
 )
-"""Columns that are ``given`` can be left out."""
+
+
+def runs_table(runs: Iterable[Run], title: str, said: Collection[str] = (), page: str = "run") -> Shown[Any]:
+    """Runs on a page that says itself what is ``said``: facts that are the same of all rows, or columns.
+
+    A row leads to its own ``page``.
+    """
+    rows = listed_runs(runs)
+    once = [name for name in said if len({_facts(row).get(name) for row in rows}) == 1]
+    columns = [Column[Any]("Run", lambda row: _run(row, once, page), "name"), *_FOUND]
+    table = Table(title, columns, look="leads").where(**told(rows)).where(**dict.fromkeys(said, False))
+    return table.of(rows)

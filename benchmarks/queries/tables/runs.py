@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from benchmarks.models import COMPLETED, Dataset, PushedRun, Run
 from benchmarks.presentation import sentences
 from benchmarks.presentation.cells import (
-    Bar,
     Button,
     Cell,
     Group,
@@ -17,10 +16,8 @@ from benchmarks.presentation.cells import (
     Moment,
     Money,
     Part,
-    Progress,
     Words,
     run_link,
-    soft,
     state_of,
     tag,
 )
@@ -84,66 +81,43 @@ def model_link(model: str) -> Link:
     return Link(model, "model", (model,))
 
 
-def drawn_progress(done: int, total: int, *, live: bool) -> list[Part]:
-    """How much is done, drawn while it changes."""
-    share = 100 * done // total if total else 0
-    return [Progress(share, 100, "Progress", f"{share}%")] if live else []
-
-
-def _run(run: Run) -> Cell:
-    name = [Group([run.name], "small anywhere")] if run.name else []
-    return [run_link(run.pk, "nowrap"), *name, *map(tag, marks(run))]
-
-
-def _model(run: Run) -> Cell:
-    variant = [soft(run.variant)] if run.variant else []
-    return [model_link(run.model), *map(tag, [*origin(run), *left_out(run)]), *variant]
-
-
-def _dataset(run: Run) -> Cell:
-    return [dataset_link(run.dataset), Group([_asked(run)], "soft small nowrap")]
-
-
-def _asked(run: Run) -> str:
-    """What sets a run apart from others on its dataset."""
-    how = [f"v{run.version_label}"]
-    if run.representation:
-        how += [run.representation, *(["few-shot"] if run.few_shot else [])]
-    return ", ".join([*how, *extent(run)])
-
-
-def extent(run: Run) -> list[str]:
-    """Which part of the tasks a run asks."""
-    return [*([f"first {number(run.limit)}"] if run.limit else []), *([run.split] if run.split else [])]
-
-
-def _bar(run: Run) -> Cell:
-    mean, _ = headline(run)
-    return Bar(mean) if run.status in COMPLETED and mean.mean is not None else ""
-
-
-def _score(run: Run) -> Cell:
-    mean, what = headline(run)
-    of = Group([soft(what)], block=True)
-    if run.status in COMPLETED:
-        return [Group([mean], "mean"), of, *_without_points(run, mean)]
-    if run.is_live:
-        of = Group([soft(metric_title(run.headline))], block=True)  # its progress is newer than the n of the mean
-    return [tag("Provisional"), of] if mean.mean is not None else MISSING
-
-
-def _without_points(run: Run, mean: Mean) -> list[Part]:
+def without_points(run: Run) -> list[Part]:
     """What became of the answers of a run that scores 0."""
     counts = sorted(run.numbers.outcomes.items(), key=lambda outcome: -outcome[1])
-    if mean.mean != 0 or not counts:
+    if run.numbers_of(run.headline).mean != 0 or not counts:
         return []
     return [Words(", ".join(f"{number(n)} {OUTCOME[name].lower()}" for name, n in counts[:2]), "tag caution")]
 
 
+def asked(run: Run) -> list[str]:
+    """How a run shows canvases, and which part of the tasks it asks."""
+    shown = [run.representation, *(["few-shot"] if run.few_shot else [])] if run.representation else []
+    return [*shown, *([f"first {number(run.limit)}"] if run.limit else []), *([run.split] if run.split else [])]
+
+
+def _run(run: Run) -> Cell:
+    return [f"Run {run.pk}", run.name, *marks(run)]
+
+
+def _model(run: Run) -> Cell:
+    return [run.model, *origin(run), *left_out(run), run.variant]
+
+
+def _dataset(run: Run) -> Cell:
+    return [run.dataset.slug, f"v{run.version_label}", *asked(run)]
+
+
+def _score(run: Run) -> Cell:
+    mean, what = headline(run)
+    if run.status in COMPLETED:
+        return [mean, what, *without_points(run)]
+    if run.is_live:
+        what = metric_title(run.headline)  # its progress is newer than the n of the mean
+    return ["Provisional", what] if mean.mean is not None else MISSING
+
+
 def _progress(run: Run) -> Cell:
-    errors = [soft(plural(run.errors, "error"))] if run.errors else []
-    done = Group([f"{number(run.done)} of {number(run.total)}"], "nowrap")
-    return [*drawn_progress(run.done, run.total, live=run.is_live), done, *errors]
+    return [f"{number(run.done)} of {number(run.total)}", *([plural(run.errors, "error")] if run.errors else [])]
 
 
 RUNS = Table[Run](
@@ -151,45 +125,15 @@ RUNS = Table[Run](
     [
         Column("Run", _run),
         Column("Model", _model, "name"),
-        Column("Benchmark", _dataset, look="anywhere", only="page", given="datasets"),
-        Column("Dataset", _dataset, only="text", given="datasets"),
-        Column("Asked", lambda run: soft(_asked(run)), look="wide-only", only="page", given="asked"),
-        Column("0 to 1", _bar, look="wide-only", only="page"),
-        Column("Score", _score, look="run-score"),
+        Column("Dataset", _dataset),
+        Column("Score", _score),
         Column("Status", state_of),
-        Column("Progress", _progress, "number", "wide-only"),
-        Column("Cost", cost, "number", "wide-only", given="cost"),
-        Column("Queued", lambda run: Moment(run.created_at), look="nowrap"),
+        Column("Progress", _progress, "number"),
+        Column("Cost", cost, "number"),
+        Column("Queued", lambda run: Moment(run.created_at)),
     ],
 )
-
-
-RUNS_WITH_SURFACE = replace(
-    RUNS,
-    title="Runs with a difficulty surface",
-    columns=[
-        replace(column, cell=lambda run: Link(run.model, "surface", (run.pk,))) if column.head == "Model" else column
-        for column in RUNS.columns
-        if column.head not in ("Asked", "Progress", "Cost")
-    ],
-)
-
-
-def _of_model(run: Run) -> Cell:
-    asked = ", ".join(filter(None, [_asked(run), run.variant]))
-    return [dataset_link(run.dataset), *map(tag, left_out(run)), Group([asked], "soft small anywhere")]
-
-
-RUNS_OF_MODEL = replace(
-    RUNS,
-    title="Runs of the model",
-    columns=[
-        replace(column, cell=_of_model, kind="name") if column.head == "Benchmark" else column
-        for column in RUNS.columns
-        if column.head not in ("Model", "Asked")
-    ],
-)
-"""Without what is the same in all rows."""
+"""As commands print it."""
 
 
 @dataclass(frozen=True, slots=True)

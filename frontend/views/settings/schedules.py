@@ -23,7 +23,7 @@ from benchmarks.queries.history import histories, latest_runs
 from benchmarks.queries.runs import runs
 from benchmarks.queries.schedules import LEVEL, MOST_SHOWN, nights, open_score_drops, with_latest_run
 from benchmarks.queries.tables.gates import CHECKS
-from benchmarks.queries.tables.runs import RUNS
+from benchmarks.queries.tables.run_list import runs_table
 from benchmarks.queries.tables.schedules import SCHEDULES, ScheduleRow
 from benchmarks.run_parameters import RUN_PARAMETERS
 from benchmarks.services import schedules as services
@@ -95,8 +95,10 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
         "due": ahead(stored.next_run_at, timezone.now()) if stored.next_run_at else "",
         "time_zone": timezone.get_default_timezone_name(),
         "request_shown": [(RUN_PARAMETERS[name].label, _shown(name, value)) for name, value in stored.request.items()],
-        "runs": RUNS.where(asked=False).of(
-            runs().filter(pk__in=list(latest)).order_by("-pk"), title="Latest runs of the schedule"
+        "runs": runs_table(
+            runs().filter(pk__in=list(latest)).order_by("-pk"),
+            "Latest runs of the schedule",
+            ["model", "dataset", "schedule"],
         ),
         "score_drops": drop_notices(list(open_score_drops().filter(scheduled_run__schedule=stored)[:MOST_SHOWN])),
         "score_drop_level": percent(LEVEL),
