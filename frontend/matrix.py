@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 
 from benchmarks.analysis.averages import Average, can_average
 from benchmarks.analysis.comparisons import FACETS
@@ -15,6 +15,7 @@ from benchmarks.analysis.effects import effects
 from benchmarks.analysis.matrices import Cell, Row, cell_of, latency_title
 from benchmarks.analysis.score_table import metric_of
 from benchmarks.models import Experiment, Run
+from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import (
     chance,
     milliseconds,
@@ -37,6 +38,7 @@ from benchmarks.summary import Expected
 from frontend import charts, params
 from frontend.chart_parts import Chart, Measure
 from frontend.charts import Contender
+from frontend.chips import Chip, chips
 from frontend.large_ruler import LargeRuler, Scored
 from frontend.parting import parting
 from frontend.preferences import Ranked
@@ -44,6 +46,17 @@ from frontend.view_models import metric_row
 
 TINTS = (0.2, 0.5, 0.7, 0.86)
 """Where the tint of a cell becomes stronger."""
+VARIANTS = ((EACH, "Each"), (AVERAGE, "Averaged"))
+JUDGES = {CORRECTED: "Corrected by labels"}
+_CHIPS = {
+    "dataset": "Benchmark",
+    "metric": "Metric",
+    "columns": "Columns",
+    "variants": "Variants",
+    "judge": "Judge",
+    "margin": "Same within",
+}
+"""Choice of a comparison → what its chip says before the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +238,7 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
         "metric": metric,
         "margin": f"{100 * margin:g}",
         "has_margin": bool(grid.same_sentence),
+        "chips": comparison_chips(request.GET, runs),
         "dataset": dataset,
         "facet": facet,
         "effects": changes,
@@ -233,13 +247,27 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
+def comparison_chips(query: QueryDict, runs: Sequence[Run]) -> list[Chip]:
+    """What the address chooses of runs that are compared."""
+    metrics, margin = reads.metrics_of(runs), params.text(query, "margin")
+    titles = {
+        "dataset": {run.dataset.slug: run.dataset.title for run in runs},
+        "metric": {name: metric_title(name) for name in metrics},
+        "columns": FACETS,
+        "variants": dict(VARIANTS),
+        "judge": JUDGES,
+        "margin": {margin: f"{margin} points"},
+    }
+    return chips(query, {name: label for name, label in _CHIPS.items() if name != "metric" or len(metrics) > 1}, titles)
+
+
 def corrected_context(request: HttpRequest, grid: Matrix) -> dict[str, Any]:
     """What stands in place of the matrix by ``?judge=corrected``, and the switch; nothing if no judge scores it."""
     names = {metric_of(run, grid.metric) for row in grid.rows for run in row.runs}
     metric = names.pop() if len(names) == 1 else ""
     if not can_correct(metric):
         return {}
-    context: dict[str, Any] = {"judge_choices": [(CORRECTED, "Corrected by labels")], "judge": ""}
+    context: dict[str, Any] = {"judge_choices": [*JUDGES.items()], "judge": ""}
     if request.GET.get("judge") != CORRECTED:
         return context
     try:
@@ -256,24 +284,22 @@ def corrected_context(request: HttpRequest, grid: Matrix) -> dict[str, Any]:
     }
 
 
-VARIANTS = ((EACH, "Each"), (AVERAGE, "Averaged"))
-
-
 def averages_context(request: HttpRequest, experiment: Experiment, datasets: Matrix) -> dict[str, Any]:
     """What stands in place of the matrix if models are averaged over the variants, by ``?variants=``; without enough
     variants nothing. ``datasets`` is the matrix with a column for each."""
     if not can_average(datasets):
         return {}
+    usual = AVERAGE if averages_variants(experiment, "") else EACH
+    offered = {"variant_choices": VARIANTS, "usual_variants": usual}
     averages = averages_variants(experiment, params.text(request.GET, "variants"))
     models = reads.averaged_models(datasets) if averages else None
     if models is None:
-        return {"variant_choices": VARIANTS, "variants_shown": EACH}
+        return offered | {"variants_shown": EACH}
     rows, runs = models.found.rows, [run for row in datasets.rows for run in row.runs]
     joined = iter(braces([row.place.group for row in rows if row.place]))
     scored = [Scored(row.name, "", *row.overall, row.place.group) for row in rows if row.place and row.overall]
     beside = [Mark(row.name, row.overall[0]) for row in rows if row.is_baseline and row.overall]
-    return {
-        "variant_choices": VARIANTS,
+    return offered | {
         "variants_shown": AVERAGE,
         "averages": models.found,
         "averaged": [AveragedRow(row, next(joined) if row.place else ()) for row in rows],

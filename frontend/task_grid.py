@@ -10,15 +10,16 @@ from typing import Any
 from django.http import HttpRequest, QueryDict
 
 from benchmarks.models import Outcome, Result, Run
-from benchmarks.presentation.labels import OUTCOME
+from benchmarks.presentation.labels import OUTCOME, metric_title, sentence_case
 from benchmarks.presentation.numbers import n_of, number, plural
 from benchmarks.presentation.numbers import score as written
 from benchmarks.queries import task_grid as reads
 from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
+from benchmarks.queries.matrix import metrics_of
 from benchmarks.services.access import may_edit
 from benchmarks.statistics.task_analysis import RIGHT
 from frontend import params
-from frontend.chips import chips
+from frontend.chips import Chip, chips, without
 from frontend.texts import DIFF_LENGTH, Excerpt, Segment, difference, excerpt
 
 Column = tuple[Run, str]
@@ -26,6 +27,17 @@ Column = tuple[Run, str]
 ANSWER_LENGTH = 3_000
 REASON_LENGTH = 600
 LONGEST_SHORT_ANSWER = 40
+_CHIPS = {
+    "dataset": "Benchmark",
+    "metric": "Metric",
+    "run": "Chosen run",
+    "baseline": "Reference run",
+    "sort": "",
+    "group": "",
+    "outcome": "",
+    "reason": "Reason",
+}
+"""Filter of tasks → what its chip says before the value."""
 MOST_CELLS = 240
 """Answers on a page, which keeps it below 120 kB: 20 tasks of twelve runs."""
 
@@ -102,11 +114,12 @@ def grid_context(
         "toggle_marks": _query(request.GET, diff="0" if marked else None),
         "filters": filters,
         "shows": _shows(request.GET, page, filters, shown) if runs else [],
-        "failed": chips(request.GET, {"outcome": "", "reason": "Reason"}, {"outcome": OUTCOME}),
+        "chips": _chips(request.GET, columns, shown),
         "groups": reads.groups_of(runs),
         "searched": reads.MOST_SEARCHED,
         "names": names,
         "chosen": chosen,
+        "usual": reads.chosen_runs(runs, reads.TaskGridFilters()) if runs else (None, None),
         "sorts": list(reads.SORTS.items()),
         "previous": page.number - 1,
         "next": page.number + 1,
@@ -153,6 +166,26 @@ def _shows(
         for show, title in titles.items()
         if (page.counts[show] and show not in page.alike) or show == filters.show
     ]
+
+
+def _chips(query: QueryDict, columns: Sequence[Column], shown: Sequence[Column]) -> list[Chip]:
+    """What the address chooses, and how many runs it chooses of an experiment."""
+    runs, names = [run for run, _ in columns], {str(run.pk): name for run, name in columns}
+    several = len(metrics := metrics_of(runs)) > 1
+    labels = {name: label for name, label in _CHIPS.items() if name != "metric" or several}
+    titles = {
+        "dataset": {run.dataset.slug: run.dataset.title for run in runs},
+        "metric": {name: metric_title(name) for name in metrics},
+        "run": names,
+        "baseline": names,
+        "sort": reads.SORTS,
+        "group": {name: sentence_case(name) for name in reads.groups_of(runs)},
+        "outcome": OUTCOME,
+    }
+    found = chips(query, labels, titles)
+    if "runs" in query and len(shown) < len(columns):
+        found.insert(0, Chip(f"{len(shown)} of {len(columns)} runs", without(query, "runs")))
+    return found
 
 
 def _outcomes(page: reads.TaskPage) -> set[str]:

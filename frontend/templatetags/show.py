@@ -13,6 +13,7 @@ from django import template
 from django.conf import settings
 from django.template import Context, defaulttags
 from django.template.base import Parser, Token
+from django.template.loader import render_to_string
 from django.urls import NoReverseMatch, get_script_prefix, reverse
 from django.utils import timezone
 from django.utils.html import conditional_escape, escape, format_html, format_html_join
@@ -369,8 +370,8 @@ def reflowed(text: str) -> SafeString:
 def select(name: str, label: str, options: Iterable[Any], chosen: object, **layout: object) -> dict[str, object]:
     """A labeled select. Options are values, (value, title) pairs, or metrics.
 
-    ``layout``: ``empty``, the title of the choice of nothing; ``width``, small or wide; ``submit``, to send the form on
-    change.
+    ``layout``: ``empty``, the title of the choice of nothing; ``usual``, the value of an address without one;
+    ``width``, small or wide; ``submit``, to send the form on change.
     """
     return {"name": name, "label": label, "options": [_option(o) for o in options], "chosen": chosen, **layout}
 
@@ -398,21 +399,12 @@ def titled(values: Iterable[str]) -> list[tuple[str, str]]:
     return [(value, labels.sentence_case(value)) for value in values]
 
 
-_NO_FILTERS = frozenset({"page", "after", "before", "open", "runs", "run", "baseline", "sort", "diff", "margin"})
-"""What an address says beside what narrows its page."""
-
-
 @register.simple_block_tag(takes_context=True)
-def filters(context: Context, content: str) -> SafeString:
-    """What narrows a page; a phone has one button in its place, which says how many are set."""
-    query = context["request"].GET
-    n_set = sum(name not in _NO_FILTERS and any(query.getlist(name)) for name in query)
-    count = (
-        format_html(' <span class="soft">{}<span class="visually-hidden"> set</span></span>', n_set) if n_set else ""
-    )
-    return format_html(
-        '<details class="fold-filters"><summary class="button">Filter{}</summary>{}</details>', count, content
-    )
+def filters(context: Context, content: str, to: str = "") -> SafeString:
+    """The filters in force as chips, and the fields that set them behind one more; ``to`` is where on the page a chip
+    leads."""
+    shown = {"chips": context["chips"], "fields": content, "to": to}
+    return render_to_string("frontend/components/filters.html", shown)
 
 
 @register.simple_tag(takes_context=True)

@@ -234,6 +234,8 @@ def test_task_by_task_shows_who_answered_what_and_filters(client: Client) -> Non
     run = experiment.runs.get(model="loop/large")
     only = page(client, f"/experiments/{experiment.pk}/answers/?show=only&run={run.pk}")
     assert "<span>33 tasks</span>" in only
+    assert '<a class="chip on" href="?show=only">Chosen run: large' in only, "a chip without which the choice ends"
+    assert re.search(r'<option value="" selected>\w+', only), "an address does not name what holds without it"
     nonsense = page(client, f"/experiments/{experiment.pk}/answers/?show=x&run=y&page=z&dataset=none&sort=%00")
     assert "<span>40 tasks</span>" in nonsense
     better = experiment.runs.get(model="loop/tiny")

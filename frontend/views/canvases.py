@@ -45,7 +45,7 @@ from benchmarks.services.access import EDIT_REFUSAL, may_edit, may_launch
 from benchmarks.services.canvas_sets.control import previewed_canvases, request_canvas_set
 from benchmarks.services.errors import InvalidRequest
 from frontend import params
-from frontend.chips import Choice, chips, choice
+from frontend.chips import chips
 from frontend.drawing import dark_canvas
 from frontend.forms import CanvasSetForm
 from frontend.navigation import dataset_tabs, trail
@@ -62,6 +62,9 @@ DEFAULTS = {"shapes": "3-8", "count": "96", "tracking_steps": str(DEFAULT_TRACKI
 PREVIEWED = 6
 """Canvases that the form draws."""
 SORTS = (("", "Hardest first"), ("index", "In order"))
+NO_RUN = "none"
+_CHIPS = {"run": "Run", "n_shapes": "", "task": "", "answer": "Expected", "outcome": "", "sort": ""}
+"""Filter of canvases → what its chip says before the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,8 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
     canvas_set = _set(slug)
     of_set = reads.runs_on(canvas_set)
     runs = list(of_set[:RUNS_OFFERED])
-    run = _run_shown(request, runs, of_set)
+    usual = _usual_run(runs)
+    run = _run_shown(request, runs, of_set, usual)
     sortable = run is not None and canvas_set.count <= reads.MOST_SORTED
     filters = reads.GalleryFilters(
         n_shapes=params.whole_number(request.GET, "n_shapes"),
@@ -136,8 +140,8 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
     by_class = class_rows(slug, run) if run else []
     context = {
         "filters": filters,
-        "choices": _choices(request.GET, canvas_set, runs, run, "index" if not filters.hardest else ""),
-        "chips": chips(request.GET, {"answer": "Expected"}, {}),
+        **_choices(request.GET, canvas_set, runs, run, usual),
+        "sortable": sortable,
         "page": page,
         "cards": [Card(canvas, outcomes.get(canvas.pk, ())) for canvas in page.rows],
         "run": run,
@@ -291,43 +295,41 @@ def _preview(form: CanvasSetForm) -> dict[str, Any]:
     return {"name": name, "pictures": pictures}
 
 
-def _choices(query: QueryDict, canvas_set: CanvasSet, runs: Sequence[Run], run: Run | None, order: str) -> list[Choice]:
-    """The filters of a gallery; its order, if the answers of a run can make one."""
-    offered = [*runs, *([run] if run and run not in runs else [])]
+def _choices(
+    query: QueryDict, canvas_set: CanvasSet, runs: Sequence[Run], run: Run | None, usual: Run | None
+) -> dict[str, Any]:
+    """The filters in force, and what they can be set to."""
+    named = {str(each.pk): _run_words(each) for each in [*runs, *([run] if run and run not in runs else [])]}
     shapes = {str(n): plural(n, "shape") for n in range(canvas_set.shapes_low, canvas_set.shapes_high + 1)}
-    classes = {name: sentence_case(name) for name in canvas_set.task_classes}
-    choices = [
-        choice(
-            query,
-            "run",
-            "Run",
-            {"": "No run", **{str(each.pk): _run_words(each) for each in offered}}.items(),
-            str(run.pk) if run else "",
-        ),
-        choice(
-            query, "n_shapes", "Shapes", {"": "All numbers of shapes", **shapes}.items(), params.text(query, "n_shapes")
-        ),
-        choice(query, "task", "Class", {"": "All classes", **classes}.items(), params.text(query, "task")),
-    ]
-    if run is None:
-        return choices
-    outcomes = {"": "All outcomes", **dict(Outcome.choices)}
-    choices.append(choice(query, "outcome", "Outcome", outcomes.items(), params.text(query, "outcome")))
-    if canvas_set.count <= reads.MOST_SORTED:
-        choices.append(choice(query, "sort", "Order", SORTS, order))
-    return choices
+    titles = {
+        "run": {NO_RUN: "No run", **named},
+        "n_shapes": shapes,
+        "task": {name: sentence_case(name) for name in canvas_set.task_classes},
+        "outcome": dict(Outcome.choices),
+        "sort": dict(SORTS),
+    }
+    return {
+        "chips": chips(query, _CHIPS, titles),
+        "choices": {name: [*shown.items()] for name, shown in titles.items()},
+        "chosen_run": str(run.pk) if run else NO_RUN,
+        "usual_run": str(usual.pk) if usual else NO_RUN,
+    }
 
 
 def _run_words(run: Run) -> str:
     return f"{run.model}, {prompt_variant(run.representation, run.few_shot)}, run {run.pk}"
 
 
-def _run_shown(request: HttpRequest, runs: Sequence[Run], of_set: QuerySet[Run]) -> Run | None:
-    """The run whose answers the gallery shows: the one of ``?run=``, none if that is empty, otherwise the best
-    completed one of a model that is no baseline, on all tasks, prompted as most models are."""
-    if "run" in request.GET:
-        chosen = params.whole_number(request.GET, "run") or 0
-        return next((run for run in runs if run.pk == chosen), None) or of_set.filter(pk=chosen).first()
+def _run_shown(request: HttpRequest, runs: Sequence[Run], of_set: QuerySet[Run], usual: Run | None) -> Run | None:
+    """The run whose answers the gallery shows: the one of ``?run=``, which may be none, or the usual one."""
+    if not params.text(request.GET, "run"):
+        return usual
+    chosen = params.whole_number(request.GET, "run") or 0
+    return next((run for run in runs if run.pk == chosen), None) or of_set.filter(pk=chosen).first()
+
+
+def _usual_run(runs: Sequence[Run]) -> Run | None:
+    """The best completed one of a model that is no baseline, on all tasks, prompted as most models are."""
     completed = [run for run in runs if run.status in COMPLETED]
     asked = {run: (run.variant, run.representation, run.few_shot) for run in completed}
     models = Counter(way for way, _ in {(asked[run], run.model) for run in completed})

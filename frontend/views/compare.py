@@ -23,7 +23,7 @@ from benchmarks.queries.task_grid import MOST_RUNS, shared_tasks
 from benchmarks.services.access import may_launch
 from frontend import charts, params
 from frontend.chart_parts import Chart
-from frontend.matrix import matrix_charts, matrix_context, versus
+from frontend.matrix import comparison_chips, matrix_charts, matrix_context, versus
 from frontend.navigation import trail
 from frontend.run_choice import by_benchmark, likely, on_one_benchmark
 from frontend.sharing import shared_or_shareable
@@ -137,6 +137,7 @@ def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:
         "newer": newer_sentence(a, b),
         "judged": measured([(a, metric), (b, metric)]),
         "versus": versus(a, b),
+        "chips": comparison_chips(request.GET, [a, b]),
         "shared": shared,
         "split": shared._asdict(),
         "parts": parts,

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_POST, require_safe
 from benchmarks.analysis.matrices import short_names
 from benchmarks.analysis.task_analysis import FLAGS
 from benchmarks.models import Dataset, DatasetVersion
-from benchmarks.presentation.labels import metric_title
+from benchmarks.presentation.labels import metric_title, sentence_case
 from benchmarks.presentation.numbers import MISSING, number, plural
 from benchmarks.presentation.texts import visible
 from benchmarks.queries.datasets import FEW_MORE, versions_of
@@ -31,6 +31,7 @@ from benchmarks.services.datasets.editing import remove_tasks
 from benchmarks.services.datasets.versions import mark_doubtful
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from frontend import params
+from frontend.chips import chips
 from frontend.matrix import TINTS
 from frontend.views.datasets import dataset_or_404, dataset_page, sample_of, version_or_404
 
@@ -72,11 +73,13 @@ def analysis(request: HttpRequest, slug: str) -> HttpResponse:
     short = short_names([model.name for model in computed.models[:MOST_COLUMNS]])
     is_binary = all(share in (0.0, 1.0, None) for row in page.rows for share in row.shares)
     rows = [_shown(row, list(short.values()), is_binary) for row in page.rows]
+    metrics = [(name, metric_title(name)) for name in computed.metrics]
+    groups = version.facets.get("group") or version.facets.get("difficulty", {})
     context = shared | {
         "sample": sample_of(version),
         "versions": [each.number for each in versions_of(dataset)],
         "analysis": computed,
-        "metrics": [(name, metric_title(name)) for name in computed.metrics],
+        "metrics": metrics,
         "columns": list(short.items()),
         "n_hidden": max(0, len(computed.models) - MOST_COLUMNS),
         "page": page,
@@ -95,8 +98,16 @@ def analysis(request: HttpRequest, slug: str) -> HttpResponse:
                 * bool(n_doubtful)
             ),
         ],
-        "flag_label": {**FLAGS, DOUBTFUL: "Marked as doubtful"}.get(filters.flag, ""),
-        "groups": version.facets.get("group") or version.facets.get("difficulty", {}),
+        "chips": chips(
+            request.GET,
+            {"flag": "", "version": "Version", "metric": "Metric", "group": ""},
+            {
+                "flag": {**FLAGS, DOUBTFUL: "Marked as doubtful"},
+                "metric": dict(metrics),
+                "group": {name: sentence_case(name) for name in groups},
+            },
+        ),
+        "groups": groups,
         "n_doubtful": n_doubtful,
         "whole_flag": chosen if chosen and not (filters.group or filters.text) else 0,
         "may_edit": may_edit(request.user),
