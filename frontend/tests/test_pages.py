@@ -403,7 +403,7 @@ def test_what_must_change_first_is_offered_before_resuming(client: Client) -> No
     assert f'<a class="button" href="/runs/{paused.pk}/#budget_usd">Raise budget</a>' in inbox
     assert 'action="/runs/' not in inbox, "resuming would stop again"
     html = page(client, f"/runs/{failed.pk}/")
-    assert '<a class="button primary" href="/models/#p-loop">Check key</a>' in html
+    assert html.count('<a class="button primary" href="/models/#p-loop">Check key</a>') == 1
     assert "2 results without an answer" in html
     html = page(client, f"/runs/{paused.pk}/")
     assert "Spent $0.25 of $0.50. The rest, 1 result, needs about $0.25 more." in html
@@ -1056,9 +1056,9 @@ def test_a_dataset_without_a_run_shows_its_first_tasks(client: Client) -> None:
         f'href="/datasets/{dataset.slug}/tasks/{task.pk}/"'
         for task in dataset.current_version.tasks.order_by("position")
     ]
-    for tab, shown in ("", 5), ("analysis/", 0):
+    for tab in ("", "analysis/"):
         html = page(client, f"/datasets/{dataset.slug}/{tab}")
-        assert [link in html for link in tasks] == [True] * shown + [False] * (7 - shown)
+        assert [link in html for link in tasks] == [True] * 5 + [False] * 2
         assert "Start run" in html
 
 
