@@ -42,13 +42,13 @@ class SystemForm(forms.Form):
     headers = forms.CharField(
         required=False,
         label="Headers",
-        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "autocomplete": "off"}),
+        widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false", "autocomplete": "off"}),
         help_text="One a line, NAME: VALUE. Stored encrypted and never shown again",
     )
     body = forms.CharField(
         required=False,
         label="JSON body",
-        widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false"}),
+        widget=forms.Textarea(attrs={"rows": 5, "spellcheck": "false"}),
         help_text="{input} stands for the question of a task",
     )
     question = forms.CharField(required=False, label="Question to send", initial=SAMPLE)

@@ -14,7 +14,7 @@
   const hint = document.createElement("span");
   hint.className = "help";
   hint.textContent = "Tab indents. Esc, then Tab leaves the text.";
-  box.after(hint);
+  document.querySelector("[data-code] .form-end").append(hint);
 
   const number = () => {
     const lines = text.value.split("\n").length;
