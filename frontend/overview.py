@@ -194,9 +194,11 @@ def moved(shown: Board) -> str:
     return f"{' and '.join(words)}.{rest}"
 
 
-def latest(found: Sequence[Experiment], findings: Mapping[int, str], runs: Sequence[Run], most: int) -> list[Latest]:
+def latest(
+    found: Sequence[Experiment], findings: Mapping[int, Sequence[str]], runs: Sequence[Run], most: int
+) -> list[Latest]:
     """The newest experiments and runs outside of experiments, with what was found."""
-    rows = [_experiment(each, findings[each.pk]) for each in found]
+    rows = [_experiment(each, " ".join(findings[each.pk])) for each in found]
     rows += [_run(row) for row in run_rows(run for run in runs if run.experiment_id is None)]
     return sorted(rows, key=lambda row: row.item.created_at, reverse=True)[:most]
 

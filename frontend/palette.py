@@ -101,7 +101,7 @@ def _found(matches: Matches, words: str = "") -> Iterator[_Entry]:
     found = findings(matches.experiments)
     for experiment in matches.experiments:
         state = progress(list(experiment.runs.all()))
-        said = found[experiment.pk] or f"{state.state.text}, {n_of(state.ended, state.runs)} runs ended"
+        said = " ".join(found[experiment.pk]) or f"{state.state.text}, {n_of(state.ended, state.runs)} runs ended"
         yield _Entry("Experiment", experiment.name, reverse("frontend:experiment", args=(experiment.pk,)), said)
     for run in matches.runs:
         model = f"{run.model} ({run.variant})" if run.variant else run.model

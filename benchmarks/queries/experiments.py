@@ -99,9 +99,9 @@ def spending_runs(experiment: Experiment) -> list[Run]:
     return list(full_runs().filter(OF_MODELS, experiment=experiment).order_by("pk"))
 
 
-def findings(shown: Sequence[Experiment]) -> dict[int, str]:
-    """Experiment → who leads, and by how much, by the headline of each run; from the cache until a run gets new
-    numbers.
+def findings(shown: Sequence[Experiment]) -> dict[int, Sequence[str]]:
+    """Experiment → sentences on who leads, and by how much, by the headline of each run; from the cache until a run
+    gets new numbers.
 
     Empty before all runs have ended, without a ranking, above ``MOST_RANKED`` results, and once ``MOST_COMPUTED`` were
     not in the cache: the next request finds more.
@@ -115,7 +115,7 @@ def findings(shown: Sequence[Experiment]) -> dict[int, str]:
         statements[experiment.pk] = _statement(members, experiment) if ranks and computed <= MOST_COMPUTED else None
     known = judge_words({each for statement in statements.values() if statement for each in statement.judged})
     return {
-        pk: " ".join(filter(None, statement.sentences(known)[:2])) if statement else ""
+        pk: [each for each in statement.sentences(known)[:2] if each] if statement else ()
         for pk, statement in statements.items()
     }
 

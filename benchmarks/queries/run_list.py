@@ -37,7 +37,7 @@ class ListedExperiment:
     experiment: Experiment
     runs: Sequence[Run]
     progress: Progress
-    finding: str
+    findings: Sequence[str]
 
 
 Listed = ListedRun | ListedExperiment

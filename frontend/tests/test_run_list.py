@@ -40,12 +40,14 @@ def test_experiments_and_single_runs_stand_in_one_list_newest_first(client: Clie
     assert rows.index(f"/experiments/{experiment.pk}/") < rows.index(f"/runs/{single.pk}/")
     assert rows.count("<tr>") == 2, "the runs of an experiment are folded into it"
     assert "2 models · " in rows
-    assert "large leads. small is 82.5 points behind" in rows
+    assert 'large leads. <div class="soft small anywhere">small is 82.5 points behind' in rows
     assert 'aria-label="Scores of 2 models and prompts, 0 to 1"' in rows
     assert "Nightly, a/single" in rows
     each = words(client, "/runs/single/").partition("<tbody>")[2]
     assert each.count("<tr>") == 3
-    assert words(client, "/experiments/").partition("<tbody>")[2].count("<tr>") == 1
+    of_experiments = words(client, "/experiments/")
+    assert of_experiments.partition("<tbody>")[2].count("<tr>") == 1
+    assert '<th scope="col">Experiment</th>' in of_experiments
 
 
 def test_a_row_says_what_was_found_or_what_went_wrong(client: Client) -> None:
@@ -63,12 +65,13 @@ def test_a_row_says_what_was_found_or_what_went_wrong(client: Client) -> None:
         low=-0.06, high=-0.02, p_adjusted=0.001, sentence="It dropped.",
     )  # fmt: skip
     html = words(client, "/runs/")
-    assert "The API key was rejected (401). 1 answer kept." in html
+    assert 'The API key was rejected (401). <div class="soft small anywhere">1 answer kept</div>' in html
     assert "So far 0.500 after 2 of 8" in html
     assert f'<span class="down">▼ 4.1 points since run {before.pk}</span>' in html
     assert words(client, "/runs/scheduled/").partition("<tbody>")[2].count("<tr>") == 1
     for path, name in (
         ("/runs/", dropped.model),
+        (f"/runs/?model={dropped.model}", dataset.title),
         ("/datasets/sums/", dropped.model),
         (f"/models/{dropped.model}/", dataset.title),
         (f"/settings/schedules/{schedule.pk}/", f"Run {dropped.pk}"),

@@ -21,7 +21,7 @@ from benchmarks.queries.live import live_state
 from benchmarks.queries.run_list import TABS, counts, listed, rows_of
 from benchmarks.queries.runs import models_used, receiving, tags_used
 from benchmarks.queries.schedules import next_due
-from benchmarks.queries.tables.run_list import LISTED, told
+from benchmarks.queries.tables.run_list import LISTED, listed_table
 from benchmarks.queries.tables.runs import RECEIVING
 from benchmarks.services.access import may, may_launch
 from benchmarks.services.saved_views import LONGEST_NAME, list_query, may_save_views, saved_views
@@ -62,7 +62,7 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         return HttpResponseRedirect(f"{reverse('frontend:single-runs')}?{request.GET.urlencode()}")
     page = Paginator(rows_of(tab, filters), PAGE_SIZE).get_page(request.GET.get("page"))
     datasets, columns = runnable_datasets(), chosen_columns(request.GET, LISTED)
-    rows = listed(tab, page)
+    rows, said = listed(tab, page), [name for name in ("model", "dataset") if getattr(filters, name)]
     titles = {
         "dataset": {dataset.slug: dataset.title for dataset in datasets},
         "status": dict(RunStatus.choices),
@@ -77,11 +77,11 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         "tab": tab,
         "tabs": tabs(request, counts()),
         "empty": EMPTY[tab],
-        "importable": files_of_tools() if tab == "imported-runs" else (),
+        "importable": files_of_tools() if tab == "imported-runs" and not rows and not shown_chips else (),
         "page": page,
         "due": due,
         "due_in": ahead(due.next_run_at, timezone.now()) if due and due.next_run_at else "",
-        "listed": LISTED.where(**columns).where(**told(rows)).of(rows),
+        "listed": listed_table(rows, said).where(**columns).of(rows),
         "filters": filters,
         "chips": shown_chips,
         "widened": _widened(tab, shown_chips) if not rows else (),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, LOST, STOPPED, Outcome, Run, RunStatus, ScoreDrop
@@ -26,6 +26,7 @@ from benchmarks.presentation.cells import (
     state_of,
     tag,
 )
+from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import MISSING, UNKNOWN, number, plural, points, score
 from benchmarks.presentation.sentences import error_sentence
 from benchmarks.presentation.tables import Column, Shown, Table
@@ -49,14 +50,10 @@ def _tick(row: Listed) -> Cell:
     return Tick("experiments", row.experiment.pk, FORM, label, actions=allowed)
 
 
-def _name(row: Listed) -> Cell:
+def _name(row: Listed, said: Collection[str] = (), page: str = "run") -> Cell:
     if isinstance(row, ListedExperiment):
         link = Link(row.experiment.name, "experiment", (row.experiment.pk,), look=_LEAD)
         return [link, _beneath(shape(row.runs)), *map(tag, row.experiment.tags)]
-    return _run(row)
-
-
-def _run(row: ListedRun, said: Collection[str] = (), page: str = "run") -> Cell:
     run, facts = row.run, {name: text for name, text in _facts(row).items() if text and name not in said}
     title = ", ".join(filter(None, [run.name, facts.pop("model", "") or facts.pop("dataset", "")]))
     by_schedule = [f"by schedule {facts.pop('schedule')}"] if "schedule" in facts else []
@@ -124,16 +121,24 @@ def _mean(runs: Sequence[Run]) -> float:
 def _finding(row: Listed) -> Cell:
     if isinstance(row, ListedExperiment):
         waits = row.progress.ended < row.progress.runs
-        return row.finding or (soft(f"{_n_of(row.progress.ended, row.progress.runs)} runs ended") if waits else MISSING)
+        if not row.findings:
+            return soft(f"{_n_of(row.progress.ended, row.progress.runs)} runs ended") if waits else MISSING
+        return _first(*row.findings)
     run = row.run
     if run.status in COMPLETED:
         drop = [Words(_drop(row.drop), "down")] if row.drop else []
         mean, what = headline(run)
         return [*drop, Group([mean], "mean"), _beneath(what), *without_points(run)]
     if run.is_live or run.status == RunStatus.PAUSED:
-        return [error_sentence(run.error_message, run.model), _so_far(run)]
-    kept = f"{plural(_kept(run), 'answer')} kept." if run.total else ""
-    return " ".join(filter(None, [error_sentence(run.error_message, run.model), kept])) or MISSING
+        return _first(error_sentence(run.error_message, run.model), _so_far(run))
+    kept = f"{plural(_kept(run), 'answer')} kept" if run.total else ""
+    return _first(error_sentence(run.error_message, run.model), kept)
+
+
+def _first(*sentences: str) -> Cell:
+    """The first sentence there is, and the others below it."""
+    said = [each for each in sentences if each]
+    return [*said[:1], *map(_beneath, said[1:])] or MISSING
 
 
 def _drop(drop: ScoreDrop) -> str:
@@ -143,7 +148,7 @@ def _drop(drop: ScoreDrop) -> str:
 
 def _so_far(run: Run) -> str:
     of = run.numbers_of(run.headline)
-    return f"So far {score(of.mean)} after {_n_of(of.n, run.total)}" if of.mean is not None and of.n else MISSING
+    return f"So far {score(of.mean)} after {_n_of(of.n, run.total)}" if of.mean is not None and of.n else ""
 
 
 def _kept(run: Run) -> int:
@@ -167,14 +172,6 @@ def _cost(row: Listed) -> Cell:
     return row.progress.priced if isinstance(row, ListedExperiment) else cost(row.run)
 
 
-def told(rows: Sequence[Listed]) -> dict[str, bool]:
-    """Which columns say something of these rows: scores that can be drawn, a cost that is known of one."""
-    return {
-        "ruler": any(_bar(row) for row in rows),
-        "cost": any(cell_text(_cost(row)) not in (UNKNOWN, MISSING) for row in rows),
-    }
-
-
 def _at(row: Listed) -> datetime:
     return row.experiment.created_at if isinstance(row, ListedExperiment) else row.run.created_at
 
@@ -185,33 +182,42 @@ def _state(row: Listed) -> State:
     return state_of(row.run)
 
 
-_FOUND = [
-    Column("0 to 1", _bar, bare=True, given="ruler"),
-    Column("Finding", _finding, look="finding anywhere", sort="score", bare=True, given="finding"),
-    Column("Results", _results, "number", "wide-only", given="answers"),  # as saved views name it
-    Column("Cost", _cost, "number", "wide-only", sort="cost", given="cost"),
-    Column("When", lambda row: Moment(_at(row)), look="soft", sort="run", bare=True, given="when"),
-    Column("Status", _state, sort="status", given="status"),
-]
-"""Columns that are ``given`` can be left out."""
 LISTED = Table[Listed](
     "Runs and experiments",
     [
         Column("Select", _tick, look="tick", hidden_head=True),
         Column("Run or experiment", _name, "name", sort="model"),
-        *_FOUND,
+        Column("0 to 1", _bar, bare=True, given="ruler"),
+        Column("Finding", _finding, look="finding anywhere", sort="score", bare=True, given="finding"),
+        Column("Results", _results, "number", "wide-only", given="answers"),  # as saved views name it
+        Column("Cost", _cost, "number", "wide-only", sort="cost", given="cost"),
+        Column("When", lambda row: Moment(_at(row)), look="soft", sort="run", bare=True, given="when"),
+        Column("Status", _state, sort="status", given="status"),
     ],
     look="leads",
 )
+"""Columns that are ``given`` can be left out."""
 
 
-def runs_table(runs: Iterable[Run], title: str, said: Collection[str] = (), page: str = "run") -> Shown[Any]:
-    """Runs on a page that says itself what is ``said``: facts that are the same of all rows, or columns.
+def listed_table(rows: Sequence[Listed], said: Collection[str] = (), page: str = "run") -> Table[Listed]:
+    """``LISTED`` for these rows, without columns that say nothing of them: no score to draw, no known cost.
 
-    A row leads to its own ``page``.
+    ``said`` are the facts that the page says itself, which rows leave out if they have them in common. The name of a
+    run leads to its ``page``.
     """
+    of_runs = [_facts(row) for row in rows if isinstance(row, ListedRun)]
+    once = [name for name in said if len({facts.get(name) for facts in of_runs}) == 1]
+    kinds = [*(["Run"] if of_runs else []), *(["experiment"] if len(of_runs) < len(rows) else [])]
+    named = Column[Listed](sentence_case(" or ".join(kinds)), lambda row: _name(row, once, page), "name", sort="model")
+    columns = [named if column.kind == "name" else column for column in LISTED.columns]
+    return replace(LISTED, columns=columns).where(
+        ruler=any(_bar(row) for row in rows),
+        cost=any(cell_text(_cost(row)) not in (UNKNOWN, MISSING) for row in rows),
+    )
+
+
+def runs_table(runs: Iterable[Run], title: str, said: Collection[str] = (), page: str = "run") -> Shown[Listed]:
+    """Runs on a page of something else, which says itself what is ``said``: facts as above, or columns."""
     rows = listed_runs(runs)
-    once = [name for name in said if len({_facts(row).get(name) for row in rows}) == 1]
-    columns = [Column[Any]("Run", lambda row: _run(row, once, page), "name"), *_FOUND]
-    table = Table(title, columns, look="leads").where(**told(rows)).where(**dict.fromkeys(said, False))
-    return table.of(rows)
+    table = listed_table(rows, said, page).where(**dict.fromkeys(said, False))
+    return table.of(rows, title=title, columns=[column for column in table.columns if column.look != "tick"])

@@ -165,7 +165,7 @@ def test_the_finding_is_the_lead_of_the_verdict_once_all_runs_have_ended(
     cache.clear()  # runs of another test had the same ids and times
 
     def finding(experiment: Experiment) -> str:
-        return findings([experiment])[experiment.pk]
+        return " ".join(findings([experiment])[experiment.pk])
 
     lead = "a leads. b is 80.0 points behind (68.2 to 88.2)."
     assert finding(stored) == lead

@@ -72,7 +72,7 @@ def test_two_models_with_equal_means_tie(tasks: Dataset) -> None:
     grid = matrix_of(experiment)
     assert grid.verdict == "gpt-4o and gpt-4.1-mini tie at 0.652; 23 tasks can show gaps of 44 points or more."
     assert [(row.place.rank_low, row.place.rank_high) for row in grid.rows if row.place] == [(1, 2), (1, 2)]
-    assert findings([experiment])[experiment.pk] == grid.verdict
+    assert " ".join(findings([experiment])[experiment.pk]) == grid.verdict
     caption = matrix_file("tex", experiment=experiment.pk, runs=[])[0].decode()
     assert "tie at 0.652" in caption
     assert "scores highest" not in caption
@@ -162,7 +162,7 @@ def test_a_judged_score_that_leads_names_metric_judge_and_calibration(tasks: Dat
     experiment = experiment_of(tasks, {"a/x": 22, "a/y": 2}, **judged)
     known = f"(Correctness, judged by {JUDGE}, not checked by people)"
     assert matrix_of(experiment).verdict.startswith(f"x leads {known}. y is ")
-    assert findings([experiment])[experiment.pk].startswith(f"x leads {known}. y is ")
+    assert " ".join(findings([experiment])[experiment.pk]).startswith(f"x leads {known}. y is ")
     assert verdict(tasks, {"a/x": 5, "a/y": 5}, **judged).startswith(f"x and y tie at 0.217 {known}; ")
     assert verdict(tasks, {"a/x": 23, "a/y": 22}, **judged).startswith(f"x scores highest before y {known}; ")
     assert verdict(tasks, {"a/x": 5, "baseline/random": 9}, **judged).startswith(f"x scores 0.217 {known}; guessing")
