@@ -7,20 +7,24 @@ from collections.abc import Iterable
 from django.utils import timezone
 
 from benchmarks.presentation.sentences import n_of_mean
+from benchmarks.presentation.tables import Shown
 from benchmarks.queries.history import History
+from benchmarks.queries.tables.histories import TWO_RUNS
 from frontend import charts
 from frontend.chart_parts import Chart
 from frontend.view_models import metric_row
 
 MOST_CHARTS = 12
+FEWEST_DRAWN = 3
+"""Runs of a chart over time: a line between two says nothing that their scores do not."""
 
 
 def history_charts(histories: Iterable[History], *, by_dataset: bool, least_days: int = 2) -> list[Chart]:
     """One chart for each of the first histories that moved, or are of so many days, named by its dataset or by its
     model; those that moved first."""
-    told = [each for each in histories if _moved(each) or _days(each) >= least_days]
+    drawn = [each for each in _told(histories, least_days) if len(each.points) >= FEWEST_DRAWN]
     shown = []
-    for place, history in enumerate(sorted(told, key=_moved, reverse=True)[:MOST_CHARTS]):
+    for place, history in enumerate(drawn[:MOST_CHARTS]):
         shown.append(
             charts.score_over_time(
                 f"history-{place + 1}",
@@ -45,6 +49,17 @@ def history_charts(histories: Iterable[History], *, by_dataset: bool, least_days
             )
         )
     return shown
+
+
+def of_two_runs(histories: Iterable[History], *, by_dataset: bool) -> Shown[History]:
+    """Those of them that are too short for a chart."""
+    few = [each for each in _told(histories) if len(each.points) < FEWEST_DRAWN]
+    return TWO_RUNS.where(by_dataset=by_dataset, by_model=not by_dataset).of(few[:MOST_CHARTS])
+
+
+def _told(histories: Iterable[History], least_days: int = 2) -> list[History]:
+    shown = [each for each in histories if _moved(each) or _days(each) >= least_days]
+    return sorted(shown, key=_moved, reverse=True)
 
 
 def _moved(history: History) -> bool:

@@ -574,6 +574,8 @@ def test_a_blocked_start_says_its_error_once(client: Client) -> None:
     assert less.context["form"].models == [MODEL]
     assert "<strong>nobody/unlisted</strong> has no provider. <button" in " ".join(html.split())
     assert "<b>Fix before you start:</b> nobody/unlisted has no provider" in " ".join(html.split())
+    two = page(client, "/runs/new/plan/", {**REQUEST, "model": ["nobody/unlisted", "nobody/other"]})
+    assert "nobody/unlisted and 1 more have no provider" in " ".join(two.split())
 
 
 def test_pages_of_schedules_are_below_the_settings(client: Client) -> None:

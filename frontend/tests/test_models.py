@@ -39,7 +39,11 @@ def test_a_model_has_a_page_with_its_place_its_history_and_its_runs(client: Clie
     assert "Below 1" in html
     assert "−66.7" in html
     assert "2 of 2" in html
-    assert "<figcaption>Sums<small>Exact match" in html
+    assert "<figcaption>" not in html, "two runs are written, not drawn"
+    over_time = html.partition("Scores of two runs")[2].partition("</table>")[0]
+    assert over_time.index("1.000") < over_time.index("0.333")
+    a_history(values=(GOOD, POOR, POOR))
+    assert "<figcaption>Sums<small>Exact match" in page(client, "/models/openai/gpt-large/")
     chart = client.get("/models/openai/gpt-large/charts/history-1.svg")
     assert b"Sums" in chart.content
     assert b"Exact match" in chart.content
@@ -124,7 +128,7 @@ def test_the_overview_starts_a_model_where_the_board_is_empty(client: Client) ->
 
 
 def test_the_page_of_a_dataset_draws_a_history_for_each_model(client: Client) -> None:
-    a_history()
+    a_history(values=(GOOD, POOR, POOR))
     a_history("vendor/small", (GOOD,))
     html = page(client, "/datasets/sums/")
     assert "<figcaption>openai/gpt-large<small>Exact match" in html
@@ -134,7 +138,7 @@ def test_the_page_of_a_dataset_draws_a_history_for_each_model(client: Client) ->
 
 def test_runs_of_one_day_are_a_history_only_if_the_score_moved(client: Client) -> None:
     a_history(values=(GOOD, GOOD))
-    a_history("vendor/small")
+    a_history("vendor/small", (POOR, GOOD, POOR))
     Run.objects.update(created_at=timezone.now())
     html = page(client, "/datasets/sums/")
     assert "<figcaption>vendor/small" in html

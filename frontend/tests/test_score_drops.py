@@ -76,17 +76,17 @@ def test_the_list_of_schedules_shows_the_scores_of_the_nights_and_what_fell(clie
     schedule = save_schedule(
         "Every night", "03:00", {"dataset": "sums", "model": "ollama/b", "metrics": ["exact_match"]}
     )
-    nights = [make_scored_run(dataset, values, model="ollama/b") for values in ((1.0, 1.0, 1.0), (1.0, 0.0, 0.0))]
+    nights = [make_scored_run(dataset, (1.0, right, right), model="ollama/b") for right in (1.0, 0.0, 0.0)]
     turns = [ScheduledRun.objects.create(schedule=schedule, run=run, due_at=timezone.now()) for run in nights]
     html = " ".join(client.get("/settings/schedules/").content.decode().split())
-    assert 'aria-label="Scores of 2 runs, the latest 0.333"' in html
+    assert 'aria-label="Scores of 3 runs, the latest 0.333"' in html
     assert "No score fell. The next run starts in " in html
     assert "No significant drop" in html
     page = client.get(f"/settings/schedules/{schedule.pk}/").content.decode()
     assert "<h2>Score over time</h2>" in page
     assert "<figcaption>Sums<small>Exact match" in page
     numbers = {"difference": -0.667, "low": -0.9, "high": -0.1, "p_adjusted": 0.001, "n_shared": 3, "sentence": "Fell."}
-    ScoreDrop.objects.create(scheduled_run=turns[1], compared_with=nights[0], metric=nights[1].headline, **numbers)
+    ScoreDrop.objects.create(scheduled_run=turns[2], compared_with=nights[0], metric=nights[2].headline, **numbers)
     html = " ".join(client.get("/settings/schedules/").content.decode().split())
     assert '<span class="down">▼ 66.7 points</span>' in html
     assert "No score fell." not in html

@@ -29,7 +29,7 @@ from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.presentation.ranks import listed
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.benchmarks import benchmarks_of
-from benchmarks.queries.history import histories, latest_runs
+from benchmarks.queries.history import History, histories, latest_runs
 from benchmarks.queries.leaderboard import read_guesses, standings, whole_runs
 from benchmarks.queries.live import live_state
 from benchmarks.queries.results import same_task_elsewhere
@@ -43,8 +43,7 @@ from benchmarks.services.access import may, may_launch
 from benchmarks.services.canvas_sets.files import MOST_ZIPPED, zipped_canvases
 from benchmarks.services.datasets.versions import spec_of
 from frontend import params
-from frontend.chart_parts import Chart
-from frontend.history import history_charts
+from frontend.history import history_charts, of_two_runs
 from frontend.inbox import drop_notices
 from frontend.large_ruler import LargeRuler, Scored
 from frontend.navigation import dataset_tabs, dataset_trail
@@ -142,12 +141,13 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         url = reverse("frontend:dataset-tasks", args=(dataset_or_404(slug).slug,))
         return HttpResponseRedirect(f"{url}?{request.GET.urlencode()}")
     context = dataset_page(request, dataset_or_404(slug))
-    standing = _standing(context["version"])
+    standing, over_time = _standing(context["version"]), _histories(context["dataset"])
     context |= {
         "runs": runs_table(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN], "Latest runs", ["dataset"]),
         "standing": standing,
         "drops": drop_notices(_drops(standing["latest"])) if standing else [],
-        "charts": placed(_charts(context["dataset"]), "dataset-chart", slug),
+        "charts": placed(history_charts(over_time, by_dataset=False), "dataset-chart", slug),
+        "two_runs": of_two_runs(over_time, by_dataset=False),
         "analysis": _analysis(context["version"]),
         "sample": sample_of(context["version"]),
     }
@@ -220,7 +220,7 @@ def dataset_page(request: HttpRequest, dataset: Dataset) -> dict[str, Any]:
 
 @require_safe
 def chart(request: HttpRequest, slug: str, name: str, form: str) -> HttpResponse:
-    return chart_response(request, _charts(dataset_or_404(slug)), name, form)
+    return chart_response(request, history_charts(_histories(dataset_or_404(slug)), by_dataset=False), name, form)
 
 
 def first_tasks(version: DatasetVersion, count: int) -> str:
@@ -270,8 +270,8 @@ def _drops(latest: Sequence[int]) -> list[ScoreDrop]:
     return list(open_score_drops().filter(scheduled_run__run__in=latest))
 
 
-def _charts(dataset: Dataset) -> list[Chart]:
-    return history_charts(histories(latest_runs(dataset=dataset)), by_dataset=False)
+def _histories(dataset: Dataset) -> list[History]:
+    return histories(latest_runs(dataset=dataset))
 
 
 @require_safe

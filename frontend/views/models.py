@@ -27,7 +27,7 @@ from benchmarks.queries.tables.models import SERVED
 from benchmarks.queries.tables.run_list import runs_table
 from benchmarks.queries.tables.runs import per_thousand
 from benchmarks.services.access import may_launch
-from frontend.history import history_charts
+from frontend.history import history_charts, of_two_runs
 from frontend.view_models import MetricRow, metric_row
 from frontend.views.shared import chart_response, placed
 
@@ -74,6 +74,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         "spends": "" if is_baseline else _spends(rows, totals),
         "trouble": troubled_models().get(name),
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
+        "two_runs": of_two_runs(histories, by_dataset=True),
         "runs": runs_table(latest, "Runs of the model", ["model"]),
         "at_zero": "" if is_baseline else _at_zero(latest),
         "served": SERVED.of(served) if served else None,
