@@ -95,6 +95,7 @@ def test_filters_that_together_select_nothing_are_offered_for_removal(client: Cl
     run = make_scored_run(values=(1.0, 0.0, None))
     html = client.get(f"/runs/{run.pk}/?outcome=timeout&low=1").content.decode()
     assert "No results match" in html
+    assert html.index('id="results"') < html.index('id="status"'), "what was asked for comes first"
     html = client.get(f"/runs/{run.pk}/?outcome=wrong&low=1&sort=-duration").content.decode()
     assert "No results match all 2 filters." in html
     assert "Remove “Wrong” (1 result)" in html
