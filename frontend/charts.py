@@ -169,18 +169,23 @@ _MARGIN = 1.15
 
 
 def quality_against(
-    by: str, contenders: Sequence[Contender], measure: Measure, latency: str = "Median latency"
+    by: str,
+    contenders: Sequence[Contender],
+    measure: Measure,
+    latency: str = "Median latency",
+    guess: float | None = None,
 ) -> Chart | None:
     """Quality versus ``cost`` or ``latency`` of at least two contenders, with the efficient frontier.
 
-    What is free stands in a strip of its own beside a logarithmic axis. Baselines are not models to choose from.
+    What is free stands in a strip of its own beside a logarithmic axis. Neither baselines nor what scores no more than
+    a ``guess``, or 0, are models to choose from.
     """
     contenders = [row for row in contenders if not (row.model or row.label).startswith("baseline/")]
     words, column, _ = _AGAINST[by]
     points = _points(by, contenders, measure)
     if len(points) < 2:
         return None
-    best = frontier([(point["x"], point["mean"]) for point in points])
+    best = frontier([(point["x"], point["mean"]) for point in points], floor(measure, guess))
     x, free = _expenses(by, [point["x"] for point in points])
     for index, point in enumerate(points):
         point |= {"frontier": _FRONTIER[index not in best], "at": point["x"] or free or 0.0}
@@ -201,6 +206,11 @@ def quality_against(
         ("Model", column.format(latency), *INTERVAL_COLUMNS, "Efficient frontier"),
         tuple(tuple(point[key] for key in ("label", "x", *FIGURES, "frontier")) for point in points),
     )
+
+
+def floor(measure: Measure, guess: float | None) -> float:
+    """What a score must exceed to be worth a price."""
+    return max(0.0, guess or 0.0) if measure.bounded else -math.inf
 
 
 def _points(by: str, contenders: Sequence[Contender], measure: Measure) -> list[Row]:
@@ -299,9 +309,9 @@ def _signed(value: float) -> str:
     return f"{value:+.1f}".replace("-", "−")
 
 
-def frontier(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Indexes of the points ``(cost, quality)``, cheapest first, that no other beats in both."""
-    best, indexes = float("-inf"), []
+def frontier(points: Sequence[tuple[float, float]], floor: float = -math.inf) -> list[int]:
+    """Indexes of the points ``(cost, quality)`` above the ``floor``, cheapest first, that no other beats in both."""
+    best, indexes = floor, []
     for index in sorted(range(len(points)), key=lambda index: (points[index][0], -points[index][1])):
         if points[index][1] > best:
             best = points[index][1]

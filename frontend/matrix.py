@@ -321,8 +321,8 @@ def matrix_charts(context: Mapping[str, Any]) -> list[Chart | None]:
         Contender(each.row.name, _level(each.row, context["metric"]), each.cost, each.latency_ms, each.row.model)
         for each in ranked
     ]
-    latency = latency_title(each.row for each in ranked)
-    return [charts.quality_against(by, contenders, measure, latency) for by in ("cost", "latency")]
+    latency, guess = latency_title(each.row for each in ranked), _guess(context["matrix"], context["metric"])
+    return [charts.quality_against(by, contenders, measure, latency, guess) for by in ("cost", "latency")]
 
 
 def versus(a: Run, b: Run) -> list[tuple[str, str, str, str]]:

@@ -72,3 +72,11 @@ def test_names_are_escaped_and_invisible_characters_written_out() -> None:
     html = drawn(contender("<b>", 0.5, 1.0), contender("a\u202eb", 0.6, 2.0))
     assert "&lt;b&gt; 0.500" in html
     assert "a⟨RLO⟩b 0.600" in html
+
+
+def test_what_scores_no_more_than_a_guess_is_not_on_the_frontier() -> None:
+    rows = [contender("a/none", 0.0, 1.0), contender("a/guess", 0.25, 2.0), contender("a/more", 0.5, 3.0)]
+    for guess, best in ((None, ["a/guess 0.250", "a/more 0.500"]), (0.25, ["a/more 0.500"])):
+        chart = charts.quality_against("cost", rows, SCORE, guess=guess)
+        assert chart is not None
+        assert re.findall(r'<circle class="best"[^>]*><title>([^<]+)', chart.panels[0]) == best

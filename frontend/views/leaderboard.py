@@ -194,7 +194,7 @@ def board(query: QueryDict) -> dict[str, Any]:
         "can_correct": can_correct(metric),
         "judge": "" if places is None else CORRECTED,
         "corrected": None if places is None else CORRECTED_RANKS.of(places),
-        "guess": next((guess for row in rows if (guess := row.run.guess_of(metric)) is not None), None),
+        "guess": _guess(rows),
         "has_readable": any(row.score.readable for row in rows),
         "has_corrected": any(row.score.corrected for row in rows),
         "has_thresholds": any(row.threshold for row in rows),
@@ -271,8 +271,13 @@ def _best_for_price(rows: Sequence[Row]) -> set[int]:
     because the mark then tells nobody apart."""
     priced = [row for row in rows if row.rank and row.cost is not None and row.numbers.mean is not None]
     points = [(row.cost or 0.0, row.numbers.mean or 0.0) for row in priced]
-    best = {priced[index].run.pk for index in charts.frontier(points)}
+    floor = charts.floor(priced[0].score, _guess(priced)) if priced else 0.0
+    best = {priced[index].run.pk for index in charts.frontier(points, floor)}
     return best if len(best) < len(priced) else set()
+
+
+def _guess(rows: Sequence[Row]) -> float | None:
+    return next((guess for row in rows if (guess := row.run.guess_of(row.score.name)) is not None), None)
 
 
 def _equal_n(rows: Sequence[Row]) -> str:
@@ -290,10 +295,9 @@ def charts_of(rows: Sequence[Row]) -> Sequence[Chart | None]:
     # Names in charts must be unique, or a model with two rows would be drawn as one.
     n_places = Counter(row.run.model_label for row in ranked)
     contenders = [_contender(row, alone=n_places[row.run.model_label] == 1) for row in ranked]
-    measure = ranked[0].score
+    measure, guess = ranked[0].score, _guess(ranked)
     return [
-        charts.quality_against("cost", contenders, measure),
-        charts.quality_against("latency", contenders, measure),
+        *(charts.quality_against(by, contenders, measure, guess=guess) for by in ("cost", "latency")),
         charts.ranking(contenders, measure),
     ]
 

@@ -140,7 +140,7 @@ def _matrix(runs: Sequence[Run], query: QueryDict) -> tuple[list[str], list[Text
         ],
     )
     ranked = [row for row in rows if row.row.place]
-    charts = _pictures(matrix_charts({"ranked": ranked, "metric": metric})) if ranked else []
+    charts = _pictures(matrix_charts({"matrix": grid, "ranked": ranked, "metric": metric})) if ranked else []
     return [*grid.sentences] or [grid.no_verdict], [table], charts
 
 
