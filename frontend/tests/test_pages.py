@@ -678,6 +678,7 @@ def test_the_files_of_canvases_say_where_they_come_from_and_how_to_export_them(c
     html = page(client, f"/datasets/{canvas_set.dataset.slug}/files/")
     assert f"seed {canvas_set.seed}" in html
     assert f"python manage.py canvases export {canvas_set.slug} exported</code></pre>" in html
+    assert '<code class="soft">canvas_3_0.json</code>' in html
     address = f"/datasets/{canvas_set.dataset.slug}/download.zip"
     assert f'href="{address}"' in html
     packed = client.get(address)

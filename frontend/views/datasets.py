@@ -40,7 +40,7 @@ from benchmarks.queries.tables.datasets import PROBLEMS, SCORED_DATASETS, VERSIO
 from benchmarks.queries.tables.run_list import runs_table
 from benchmarks.queries.task_analysis.analysis import task_analysis_if_ready
 from benchmarks.services.access import may, may_launch
-from benchmarks.services.canvas_sets.files import MOST_ZIPPED, zipped_canvases
+from benchmarks.services.canvas_sets.files import MOST_ZIPPED, first_file, zipped_canvases
 from benchmarks.services.datasets.versions import spec_of
 from frontend import params
 from frontend.history import history_charts, of_two_runs
@@ -193,6 +193,7 @@ def files(request: HttpRequest, slug: str) -> HttpResponse:
     context = dataset_page(request, dataset_or_404(slug))
     version, canvas_set = context["version"], context["dataset"].canvas_set
     if canvas_set is not None:
+        context["first_file"] = first_file(canvas_set)
         context["may_zip"] = canvas_set.count <= MOST_ZIPPED
         context["export_command"] = command(f"canvases export {canvas_set.slug} exported", python="python")
     if version and context["is_written"]:

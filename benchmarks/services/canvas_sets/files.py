@@ -101,10 +101,16 @@ def zipped_canvases(canvas_set: CanvasSet) -> IO[bytes]:
     return packed
 
 
-def _written(canvas_set: CanvasSet) -> Iterator[tuple[str, bytes]]:
+def first_file(canvas_set: CanvasSet) -> tuple[str, str]:
+    """The name and the text of the first file of ``export_canvases``; empty while there is none."""
+    name, content = next(_written(canvas_set, 1), ("", b""))
+    return name, content.decode()
+
+
+def _written(canvas_set: CanvasSet, batch: int = BATCH) -> Iterator[tuple[str, bytes]]:
     """The names and contents of the files of a set."""
-    for begin in range(0, canvas_set.count, BATCH):
-        for canvas, document in stored_documents(canvas_set, begin, begin + BATCH):
+    for begin in range(0, canvas_set.count, batch):
+        for canvas, document in stored_documents(canvas_set, begin, begin + batch):
             yield file_name(canvas.n_shapes, canvas.number), document.to_json()
 
 
