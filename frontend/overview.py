@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 from benchmarks.analysis.comparisons import Compared
 from benchmarks.metrics.registered_metrics import metric_named
-from benchmarks.models import Dataset, Experiment, Run
-from benchmarks.presentation.numbers import n_of, number, plural, points
+from benchmarks.models import Dataset, Run
+from benchmarks.presentation.numbers import number, plural, points
 from benchmarks.presentation.sentences import n_of_mean
-from benchmarks.queries.experiments import progress
 from benchmarks.queries.history import History, histories, latest_changes
-from frontend.view_models import RunRow, run_finding, run_rows
+from frontend.view_models import RunRow, run_rows
 
 MODELS, DATASETS = 5, 6
 """Columns and rows of the board unless somebody chooses others: those with the most runs."""
@@ -72,18 +71,6 @@ class Live:
     @property
     def count(self) -> int:
         return len(self.running) + len(self.queued)
-
-
-@dataclass(frozen=True, slots=True)
-class Latest:
-    """An experiment or a run by itself, with what was found; ``silent`` says for how long a run has got no answer."""
-
-    item: Experiment | Run
-    is_run: bool
-    finding: str
-    status: str
-    errors: int
-    silent: str = ""
 
 
 def live_runs(runs: Sequence[Run]) -> Live:
@@ -192,26 +179,3 @@ def moved(shown: Board) -> str:
     others = n_compared - len(words)
     rest = f" No significant change in {plural(others, 'other score')}." if others else ""
     return f"{' and '.join(words)}.{rest}"
-
-
-def latest(
-    found: Sequence[Experiment], findings: Mapping[int, Sequence[str]], runs: Sequence[Run], most: int
-) -> list[Latest]:
-    """The newest experiments and runs outside of experiments, with what was found."""
-    rows = [_experiment(each, " ".join(findings[each.pk])) for each in found]
-    rows += [_run(row) for row in run_rows(run for run in runs if run.experiment_id is None)]
-    return sorted(rows, key=lambda row: row.item.created_at, reverse=True)[:most]
-
-
-def _experiment(experiment: Experiment, finding: str) -> Latest:
-    state = progress(list(experiment.runs.all()))
-    said = finding or f"{n_of(state.ended, state.runs)} runs ended"
-    return Latest(experiment, False, said, state.status, state.errors, state.silent)
-
-
-def _run(row: RunRow) -> Latest:
-    run, finding = row.run, ""
-    if not row.provisional and row.headline.mean is not None:
-        finding = f" scores {run_finding(run)}, n = {row.headline.n_of}"
-    said = f"{run.model} on {run.dataset.title}{finding}"
-    return Latest(run, True, said, run.status, run.errors, row.silent)

@@ -23,12 +23,13 @@ from benchmarks.models import ScoreDrop
 from benchmarks.queries import datasets as dataset_reads
 from benchmarks.queries import operations
 from benchmarks.queries import runs as run_reads
-from benchmarks.queries.experiments import experiments, findings
+from benchmarks.queries.experiments import experiments
 from benchmarks.queries.leaderboard import scored_runs
 from benchmarks.queries.live import live_state, stamp_of_workers
 from benchmarks.queries.providers import any_provider_works, provider_rows
+from benchmarks.queries.run_list import listed, rows_of
 from benchmarks.queries.tables.operations import WORKERS
-from benchmarks.queries.tables.run_list import runs_table
+from benchmarks.queries.tables.run_list import part_table, runs_table
 from benchmarks.services.access import may, may_edit, may_launch, may_set_keys
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.files import starter_experiment
@@ -37,13 +38,13 @@ from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.operations.local_model import PROVIDER, local_model
 from benchmarks.services.schedules import dismiss_score_drop
 from frontend.inbox import inbox
-from frontend.overview import board, latest, live_runs, moved, needs
+from frontend.overview import board, live_runs, moved, needs
 from frontend.views.live import live_read
 from frontend.views.settings.hub import crumbs
 from frontend.views.settings.webhooks import VIEW as VIEW_DELIVERIES
 from frontend.views.shared import require_launch
 
-LATEST, LIVE, RANKED, EXPERIMENTS = 6, 6, 200, 5
+LATEST, LIVE, RANKED = 6, 6, 200
 DATASETS = 12
 """Named on the first visit."""
 UNFOLDED = 7
@@ -55,7 +56,7 @@ LONG_INBOX = 3
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
     state = live_state()
-    latest_runs = run_reads.latest_runs(LATEST + EXPERIMENTS)
+    latest_runs = run_reads.latest_runs(LATEST)
     live = run_reads.latest_runs(LIVE, models.LIVE) if state.is_live else []
     shown: dict[str, object] = {
         "live_state": state,
@@ -63,9 +64,9 @@ def overview(request: HttpRequest) -> HttpResponse:
         "may_launch": may_launch(request.user),
     }
     notices = inbox(live, with_webhooks=may(request.user, VIEW_DELIVERIES))
-    found = list(experiments()[:EXPERIMENTS])
-    if not latest_runs or not (found or run_reads.real_models_used() or any(each.dismiss for each in notices)):
-        shown["latest"] = runs_table(latest_runs[:LATEST], "Latest runs", ["cost"])  # baselines cost nothing
+    measured = experiments().exists() or run_reads.real_models_used() or any(each.dismiss for each in notices)
+    if not latest_runs or not measured:
+        shown["latest"] = runs_table(latest_runs, "Latest runs", ["cost"])  # baselines cost nothing
         return render(request, "frontend/overview/first_visit.html", _first_visit(request) | shown)
     now = timezone.localtime()
     spent, part_unknown = run_reads.spending(now.replace(day=1, hour=0, minute=0, second=0, microsecond=0))
@@ -83,7 +84,10 @@ def overview(request: HttpRequest) -> HttpResponse:
         "board": scores,
         "board_slugs": [row.dataset.slug for row in scores.rows],
         "fills_aside": len(notices) > LONG_INBOX,
-        "latest": latest(found, findings(found), latest_runs, LATEST),
+        "latest": part_table(
+            listed("runs", rows_of("runs", run_reads.RunFilters()).order_by("-created_at", "-pk")[:LATEST]),
+            "Latest experiments and runs",
+        ),
     }
     return render(request, "frontend/overview/overview.html", shown)
 

@@ -217,7 +217,10 @@ def listed_table(rows: Sequence[Listed], said: Collection[str] = (), page: str =
 
 
 def runs_table(runs: Iterable[Run], title: str, said: Collection[str] = (), page: str = "run") -> Shown[Listed]:
-    """Runs on a page of something else, which says itself what is ``said``: facts as above, or columns."""
-    rows = listed_runs(runs)
+    return part_table(listed_runs(runs), title, said, page)
+
+
+def part_table(rows: Sequence[Listed], title: str, said: Collection[str] = (), page: str = "run") -> Shown[Listed]:
+    """Rows on a page of something else, which says itself what is ``said``: facts as above, or columns."""
     table = listed_table(rows, said, page).where(**dict.fromkeys(said, False))
     return table.of(rows, title=title, columns=[column for column in table.columns if column.look != "tick"])

@@ -37,7 +37,7 @@ def test_overview_runs_and_experiments_follow_a_slow_run_from_its_start_to_its_e
     try:
         run = site.stack.post(f"{API}/experiments", request)["runs"][0]
         rows: list[Locator] = [
-            overview.locator("#now .latest tr", has_text="Followed"),
+            overview.locator("#now .leads tr", has_text="Followed"),
             runs.locator("#run-list tr", has=runs.locator(f"a[href='/runs/{run}/']")),
             experiments.locator("#run-list tr", has_text="Followed"),
         ]
