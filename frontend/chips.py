@@ -56,7 +56,8 @@ def choice(query: QueryDict, name: str, label: str, options: Iterable[Any], chos
     switched, shown = _left(query, name), []
     for value, title in titles.items():
         switched[name] = str(value)
-        shown.append(Toggle(title, f"?{switched.urlencode()}", value == chosen))
+        url = f"?{switched.urlencode()}" if str(value) else without(query, name)
+        shown.append(Toggle(title, url, value == chosen))
     return Choice(label, titles.get(chosen, label), shown)
 
 

@@ -15,7 +15,6 @@ from benchmarks.analysis.effects import effects
 from benchmarks.analysis.matrices import Cell, Row, cell_of, latency_title
 from benchmarks.analysis.score_table import metric_of
 from benchmarks.models import Experiment, Run
-from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import (
     chance,
     milliseconds,
@@ -38,7 +37,7 @@ from benchmarks.summary import Expected
 from frontend import charts, params
 from frontend.chart_parts import Chart, Measure
 from frontend.charts import Contender
-from frontend.chips import Chip, chips
+from frontend.chips import Choice, choice
 from frontend.large_ruler import LargeRuler, Scored
 from frontend.parting import parting
 from frontend.preferences import Ranked
@@ -46,17 +45,10 @@ from frontend.view_models import metric_row
 
 TINTS = (0.2, 0.5, 0.7, 0.86)
 """Where the tint of a cell becomes stronger."""
-VARIANTS = ((EACH, "Each"), (AVERAGE, "Averaged"))
-JUDGES = {CORRECTED: "Corrected by labels"}
-_CHIPS = {
-    "dataset": "Benchmark",
-    "metric": "Metric",
-    "columns": "Columns",
-    "variants": "Variants",
-    "judge": "Judge",
-    "margin": "Same within",
-}
-"""Choice of a comparison → what its chip says before the value."""
+VARIANTS = {EACH: "Each variant", AVERAGE: "Averaged over variants"}
+JUDGES = {"": "As judged", CORRECTED: "Corrected by labels"}
+MARGINS = ("1", "2", "5", "10")
+"""Points within which two scores can count as the same, as offered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,11 +226,10 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
         "latency_title": latency_title(grid.rows),
         "metrics": [metric_row(name) for name in reads.metrics_of(runs)],
         "datasets": sorted({(run.dataset.slug, run.dataset.title) for run in runs}),
-        "facets": [(name, FACETS[name]) for name in reads.facets_of(alone)] if alone else [],
+        "facets": reads.facets_of(alone) if alone else [],
         "metric": metric,
         "margin": f"{100 * margin:g}",
         "has_margin": bool(grid.same_sentence),
-        "chips": comparison_chips(request.GET, runs),
         "dataset": dataset,
         "facet": facet,
         "effects": changes,
@@ -247,18 +238,29 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def comparison_chips(query: QueryDict, runs: Sequence[Run]) -> list[Chip]:
-    """What the address chooses of runs that are compared."""
-    metrics, margin = reads.metrics_of(runs), params.text(query, "margin")
-    titles = {
-        "dataset": {run.dataset.slug: run.dataset.title for run in runs},
-        "metric": {name: metric_title(name) for name in metrics},
-        "columns": FACETS,
-        "variants": dict(VARIANTS),
-        "judge": JUDGES,
-        "margin": {margin: f"{margin} points"},
-    }
-    return chips(query, {name: label for name, label in _CHIPS.items() if name != "metric" or len(metrics) > 1}, titles)
+def comparison_choices(query: QueryDict, shown: Mapping[str, Any]) -> list[Choice]:
+    """What a comparison can be of, by the context of its page."""
+    datasets, metrics = shown.get("datasets", []), [(row.name, row.title) for row in shown["metrics"]]
+    choices = []
+    if len(datasets) > 1:
+        choices.append(choice(query, "dataset", "Benchmark", [("", "All benchmarks"), *datasets], shown["dataset"]))
+    if len(metrics) > 1 and "matrix" in shown:
+        titles = [("", "Task score"), *metrics]
+        choices.append(choice(query, "metric", "Metric", titles, params.text(query, "metric")))
+    elif len(metrics) > 1:
+        choices.append(choice(query, "metric", "Metric", metrics, shown["metric"]))
+    if facets := shown.get("facets"):
+        titles = [("", "Whole benchmark"), *((name, f"By {FACETS[name].lower()}") for name in facets)]
+        choices.append(choice(query, "columns", "Columns", titles, shown["facet"]))
+    if "variants_shown" in shown:
+        choices.append(choice(query, "variants", "Variants", VARIANTS.items(), shown["variants_shown"]))
+    if "judge" in shown:
+        choices.append(choice(query, "judge", "Judge", JUDGES.items(), shown["judge"]))
+    if shown.get("has_margin", "matrix" not in shown):
+        points = sorted({*MARGINS, shown["margin"]}, key=float)
+        titles = [(each, f"Same within {each} point{'' if each == '1' else 's'}") for each in points]
+        choices.append(choice(query, "margin", "Difference", titles, shown["margin"]))
+    return choices
 
 
 def corrected_context(request: HttpRequest, grid: Matrix) -> dict[str, Any]:
@@ -267,7 +269,7 @@ def corrected_context(request: HttpRequest, grid: Matrix) -> dict[str, Any]:
     metric = names.pop() if len(names) == 1 else ""
     if not can_correct(metric):
         return {}
-    context: dict[str, Any] = {"judge_choices": [*JUDGES.items()], "judge": ""}
+    context: dict[str, Any] = {"judge": ""}
     if request.GET.get("judge") != CORRECTED:
         return context
     try:
@@ -289,17 +291,15 @@ def averages_context(request: HttpRequest, experiment: Experiment, datasets: Mat
     variants nothing. ``datasets`` is the matrix with a column for each."""
     if not can_average(datasets):
         return {}
-    usual = AVERAGE if averages_variants(experiment, "") else EACH
-    offered = {"variant_choices": VARIANTS, "usual_variants": usual}
     averages = averages_variants(experiment, params.text(request.GET, "variants"))
     models = reads.averaged_models(datasets) if averages else None
     if models is None:
-        return offered | {"variants_shown": EACH}
+        return {"variants_shown": EACH}
     rows, runs = models.found.rows, [run for row in datasets.rows for run in row.runs]
     joined = iter(braces([row.place.group for row in rows if row.place]))
     scored = [Scored(row.name, "", *row.overall, row.place.group) for row in rows if row.place and row.overall]
     beside = [Mark(row.name, row.overall[0]) for row in rows if row.is_baseline and row.overall]
-    return offered | {
+    return {
         "variants_shown": AVERAGE,
         "averages": models.found,
         "averaged": [AveragedRow(row, next(joined) if row.place else ()) for row in rows],

@@ -467,7 +467,7 @@ def test_variants_are_averaged_on_request_and_the_address_keeps_it(client: Clien
     experiment = averaged_experiment()
     address = f"/experiments/{experiment.pk}/"
     each = page(client, address)
-    assert 'name="variants"' in each
+    assert '<a href="?variants=average">Averaged over variants</a>' in each
     assert "Models averaged over the variants" not in each
     assert "The interval covers the choice of tasks, not other prompts or repeats." in each
     text = page(client, f"{address}?variants=average")

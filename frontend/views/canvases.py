@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,7 @@ from benchmarks.services.access import EDIT_REFUSAL, may_edit, may_launch
 from benchmarks.services.canvas_sets.control import previewed_canvases, request_canvas_set
 from benchmarks.services.errors import InvalidRequest
 from frontend import params
-from frontend.chips import chips
+from frontend.chips import Choice, chips, choice
 from frontend.drawing import dark_canvas
 from frontend.forms import CanvasSetForm
 from frontend.navigation import dataset_tabs, trail
@@ -63,8 +63,6 @@ PREVIEWED = 6
 """Canvases that the form draws."""
 SORTS = (("", "Hardest first"), ("index", "In order"))
 NO_RUN = "none"
-_CHIPS = {"run": "Run", "n_shapes": "", "task": "", "answer": "Expected", "outcome": "", "sort": ""}
-"""Filter of canvases → what its chip says before the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +138,8 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
     by_class = class_rows(slug, run) if run else []
     context = {
         "filters": filters,
-        **_choices(request.GET, canvas_set, runs, run, usual),
-        "sortable": sortable,
+        "choices": _choices(request.GET, canvas_set, runs, run, sorts=SORTS if sortable else ()),
+        "chips": chips(request.GET, {"answer": "Expected"}, {}),
         "page": page,
         "cards": [Card(canvas, outcomes.get(canvas.pk, ())) for canvas in page.rows],
         "run": run,
@@ -296,24 +294,27 @@ def _preview(form: CanvasSetForm) -> dict[str, Any]:
 
 
 def _choices(
-    query: QueryDict, canvas_set: CanvasSet, runs: Sequence[Run], run: Run | None, usual: Run | None
-) -> dict[str, Any]:
-    """The filters in force, and what they can be set to."""
-    named = {str(each.pk): _run_words(each) for each in [*runs, *([run] if run and run not in runs else [])]}
+    query: QueryDict, canvas_set: CanvasSet, runs: Sequence[Run], run: Run | None, sorts: Iterable[tuple[str, str]]
+) -> list[Choice]:
+    """What the gallery can show; ``sorts`` are its orders, if the answers of a run can make one."""
+    offered = [*runs, *([run] if run and run not in runs else [])]
+    named = {NO_RUN: "No run", **{str(each.pk): _run_words(each) for each in offered}}
     shapes = {str(n): plural(n, "shape") for n in range(canvas_set.shapes_low, canvas_set.shapes_high + 1)}
-    titles = {
-        "run": {NO_RUN: "No run", **named},
-        "n_shapes": shapes,
-        "task": {name: sentence_case(name) for name in canvas_set.task_classes},
-        "outcome": dict(Outcome.choices),
-        "sort": dict(SORTS),
-    }
-    return {
-        "chips": chips(query, _CHIPS, titles),
-        "choices": {name: [*shown.items()] for name, shown in titles.items()},
-        "chosen_run": str(run.pk) if run else NO_RUN,
-        "usual_run": str(usual.pk) if usual else NO_RUN,
-    }
+    classes = {name: sentence_case(name) for name in canvas_set.task_classes}
+    choices = [
+        choice(query, "run", "Run", named.items(), str(run.pk) if run else NO_RUN),
+        _one_or_all(query, "n_shapes", "Shapes", {"": "All numbers of shapes", **shapes}),
+        _one_or_all(query, "task", "Class", {"": "All classes", **classes}),
+    ]
+    if run:
+        choices.append(_one_or_all(query, "outcome", "Outcome", {"": "All outcomes", **dict(Outcome.choices)}))
+    if titles := dict(sorts):
+        choices.append(_one_or_all(query, "sort", "Order", titles))
+    return choices
+
+
+def _one_or_all(query: QueryDict, name: str, label: str, titles: Mapping[str, str]) -> Choice:
+    return choice(query, name, label, titles.items(), params.text(query, name))
 
 
 def _run_words(run: Run) -> str:

@@ -23,7 +23,7 @@ from benchmarks.queries.task_grid import MOST_RUNS, shared_tasks
 from benchmarks.services.access import may_launch
 from frontend import charts, params
 from frontend.chart_parts import Chart
-from frontend.matrix import comparison_chips, matrix_charts, matrix_context, versus
+from frontend.matrix import comparison_choices, matrix_charts, matrix_context, versus
 from frontend.navigation import trail
 from frontend.run_choice import by_benchmark, likely, on_one_benchmark
 from frontend.sharing import shared_or_shareable
@@ -110,7 +110,8 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
     if len(chosen) == 2:
         context |= _pair(request, chosen[0], chosen[1], metric)
     else:
-        context |= matrix_context(request, chosen) | {"compared": context["chosen_ids"], "metric": metric}
+        context |= matrix_context(request, chosen) | {"metric": metric}
+    context["choices"] = comparison_choices(request.GET, context)
     return context | {"charts": placed(_charts(context), "compare-chart", query=_query(chosen, metric=metric))}
 
 
@@ -137,7 +138,6 @@ def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:
         "newer": newer_sentence(a, b),
         "judged": measured([(a, metric), (b, metric)]),
         "versus": versus(a, b),
-        "chips": comparison_chips(request.GET, [a, b]),
         "shared": shared,
         "split": shared._asdict(),
         "parts": parts,

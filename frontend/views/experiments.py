@@ -35,7 +35,7 @@ from frontend import params
 from frontend.experiments import EDITED, cost_said, offered, present_request, ways_of_asking
 from frontend.launch_copies import copies
 from frontend.launch_options import KnownModels
-from frontend.matrix import averages_context, corrected_context, matrix_charts, matrix_context
+from frontend.matrix import averages_context, comparison_choices, corrected_context, matrix_charts, matrix_context
 from frontend.navigation import experiment_tabs, trail
 from frontend.parting import failures, failures_said
 from frontend.preferences import columns_of_experiment
@@ -230,6 +230,7 @@ def _board(request: HttpRequest, stored: Experiment, runs: Sequence[Run]) -> dic
     context = _page(request, stored, runs, "experiment") | matrix_context(request, runs)
     context |= averages_context(request, stored, context["of_datasets"])
     context |= corrected_context(request, context["of_datasets"])
+    context["choices"] = comparison_choices(request.GET, context)
     return _with_preferences(stored, context, may_see_reviewers(request.user))
 
 

@@ -87,8 +87,8 @@ def test_an_experiment_is_launched_read_task_by_task_with_the_keyboard_and_compa
     page.locator(".statement strong").wait_for()
     tab.settle()
     assert "small is" in page.locator(".statement").inner_text()
-    page.locator("#board-filters").get_by_text("+ Filter").click()
-    page.select_option("#columns", "difficulty")
+    page.locator("#board-filters summary", has_text="Whole benchmark").click()
+    page.get_by_role("link", name="By difficulty").click()
     page.wait_for_url(re.compile("columns=difficulty"))
     assert page.locator(".matrix thead th", has_text="hard").is_visible()
 
