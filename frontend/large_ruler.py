@@ -109,12 +109,12 @@ class LargeRuler:
         yield format_html('<line class="axis" x1="0%" x2="100%" y1="{0}" y2="{0}"/>', end)
         if self.guess is not None:
             at = self.axis.at(self.guess)
-            yield format_html('<line class="guess" x1="{0}" x2="{0}" y1="4" y2="{1}"/>', at, bottom)
+            yield format_html('<line class="guess" x1="{0}" x2="{0}" y1="4" y2="{1}"/>', at, bottom - 6)
             yield format_html('<text x="{}" y="12" dx="5">best guess</text>', at)
         for place, mark in enumerate(sorted(self.baselines, key=lambda mark: mark.mean)):
             at, y = self.axis.at(mark.mean), bottom + _BELOW * place
             yield format_html('<line class="other" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>', at, y, y + 12)
-            words = f"{visible(mark.name)} {score(mark.mean)}"
+            words = f"{visible(mark.name)} baseline {score(mark.mean)}"
             side, dx = ("end", -6) if mark.mean > _NEAR_END else ("start", 6)
             yield format_html('<text x="{}" y="{}" dx="{}" text-anchor="{}">{}</text>', at, y + 10, dx, side, words)
 

@@ -70,10 +70,10 @@ def test_the_key_speaks_of_brackets_only_where_one_is_drawn() -> None:
 def test_guessing_is_a_line_and_baselines_are_on_the_axis_only() -> None:
     html = drawn(mark("x", 0.5), baselines=[Mark("majority", 0.3)], guess=0.2)
     assert '<line class="guess" x1="20.00%"' in html
-    assert ">majority 0.300</text>" in html
+    assert ">majority baseline 0.300</text>" in html
     assert html.count('class="knob"') == 1
     near_end = drawn(mark("x", 0.5), baselines=[Mark("copy", 0.9)])
-    assert 'text-anchor="end">copy 0.900</text>' in near_end
+    assert 'text-anchor="end">copy baseline 0.900</text>' in near_end
 
 
 def test_names_are_escaped_and_long_ones_cut() -> None:
