@@ -90,7 +90,7 @@ BENCHMARKS = Table[Benchmark](
     [
         Column("Select", _tick, hidden_head=True, only="page", look="tick", given="may_launch"),
         Column("Benchmark", _name, "name"),
-        Column("Models, 0 to 1", drawn_models, only="page", look="nowrap"),
+        Column("Model scores, 0 to 1", drawn_models, only="page", look="nowrap"),
         Column("Best score", best_score, "number"),
         Column("Best model", best_model),
         Column(

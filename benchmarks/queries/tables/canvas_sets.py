@@ -61,7 +61,7 @@ def canvas_set_table(scored: Mapping[int, Benchmark] = MappingProxyType({})) -> 
         return lambda row: show(scored[row.pk]) if row.pk in scored else ""
 
     models = [
-        Column("Models, 0 to 1", of(drawn_models), only="page", look="nowrap"),
+        Column("Model scores, 0 to 1", of(drawn_models), only="page", look="nowrap"),
         Column("Best score", of(best_score), "number", only="page"),
         Column("Best model", of(best_model), only="page"),
     ]
@@ -317,7 +317,7 @@ def _by_level(title: str, head: str) -> Table[LevelRow]:
         title,
         [
             Column(head, lambda row: Link(row.name, "gallery", (row.slug,), row.filters), "name"),
-            Column("0 to 1", lambda row: Bar(row.score, row.guess)),
+            Column("Interval, 0 to 1", lambda row: Bar(row.score, row.guess)),
             Column("Score", lambda row: [score(row.score.mean), soft(row.n_of)], "number"),
         ],
     )

@@ -96,7 +96,7 @@ SCORED_DATASETS = Table[Benchmark](
         Column("Version", lambda row: _version(row.dataset), "number", "wide-only"),
         Column("Tasks", lambda row: _tasks(row.dataset), "number"),
         Column("Runs", lambda row: _runs(row.dataset), "number"),
-        Column("Models, 0 to 1", drawn_models, look="nowrap"),
+        Column("Model scores, 0 to 1", drawn_models, look="nowrap"),
         Column("Best score", best_score, "number"),
         Column("Best model", best_model, look="wide-only"),
         Column("Last run", lambda row: _last_run(row.dataset), look="wide-only"),
