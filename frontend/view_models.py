@@ -307,9 +307,8 @@ def _bounds(rate: Expected | None) -> str:
 @dataclass(frozen=True, slots=True)
 class Failure:
     """Results that are not correct for one reason. ``heads`` is the number of all with its outcome, where it is the
-    first of them; ``where`` names the places that have most of them. The bar is ``width`` percent of that of the most
-    frequent reason. ``scores_zero`` is true for answers that are unparsable, cut off or refused, false for errors,
-    which are not part of any mean, and ``None`` for others.
+    first of them; ``where`` names the places that have most of them. ``scores_zero`` is true for answers that are
+    unparsable, cut off or refused, false for errors, which are not part of any mean, and ``None`` for others.
     """
 
     outcome: str
@@ -319,7 +318,6 @@ class Failure:
     label: str
     n: int
     share: float
-    width: int
     where: str
     examples: Sequence[Result]
 
@@ -330,7 +328,7 @@ def failures_of(run: Run, examples: Mapping[int, Result]) -> list[Failure]:
     of_outcome = Counter[str]()
     for group in groups:
         of_outcome[group.outcome] += group.n
-    rows, seen, largest = [], set[str](), max((group.n for group in groups), default=1)
+    rows, seen = [], set[str]()
     for group in sorted(groups, key=lambda group: (-of_outcome[group.outcome], group.outcome, -group.n)):
         outcome, reason = group.outcome, group.reason
         places = sorted(group.where.items(), key=lambda place: -place[1])
@@ -344,7 +342,6 @@ def failures_of(run: Run, examples: Mapping[int, Result]) -> list[Failure]:
                 label=sentence_case(reason) if reason else OUTCOME[outcome],
                 n=group.n,
                 share=group.n / total,
-                width=100 * group.n // largest,
                 where=", ".join(shown) + (f" and {len(places) - PLACES} more" if len(places) > PLACES else ""),
                 examples=[examples[pk] for pk in group.examples if pk in examples],
             )
