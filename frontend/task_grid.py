@@ -78,11 +78,18 @@ class AnswerCard:
 
 
 def grid_context(
-    request: HttpRequest, columns: Sequence[Column], metric: str, show: str = "", most: int = reads.PAGE_SIZE
+    request: HttpRequest,
+    columns: Sequence[Column],
+    metric: str,
+    *,
+    show: str = "",
+    most: int = reads.PAGE_SIZE,
+    dataset: str = "",
 ) -> dict[str, Any]:
     """What the grid shows of runs: those of ``?runs=`` if it names some, else the first ones.
 
-    ``show`` is the filter without ``?show=``, ``most`` the number of tasks on a page.
+    ``show`` is the filter without ``?show=``, ``most`` the number of tasks on a page, ``dataset`` the title of theirs
+    where the page names it nowhere else.
     """
     wanted = set(params.run_ids(request.GET))
     shown = [column for column in columns if column[0].pk in wanted][: reads.MOST_RUNS] or columns[: reads.MOST_RUNS]
@@ -106,7 +113,7 @@ def grid_context(
         "all_columns": columns,
         "baseline": baseline,
         "tasks": page,
-        "said": answers_said(page, [name for _, name in shown]) if runs else [],
+        "said": answers_said(page, [name for _, name in shown], dataset) if runs else [],
         "rows": rows,
         "outcomes": [name for name in Outcome.values if name in _outcomes(page)],
         "opened": _opened(opened, dict(names), baseline, marked) if opened and baseline else None,
@@ -126,19 +133,20 @@ def grid_context(
     }
 
 
-def answers_said(page: reads.TaskPage, names: Sequence[str]) -> list[str]:
+def answers_said(page: reads.TaskPage, names: Sequence[str], dataset: str = "") -> list[str]:
     """What all tasks show of the runs: a headline, and what explains it."""
     right, wrong, total = page.all_right, page.all_wrong, page.total
+    on = f"{dataset}: " if dataset else ""
     if len(names) == 1:
-        return [f"{names[0]} is right on {n_of(right, total)} tasks."]
+        return [f"{on}{names[0]} is right on {n_of(right, total)} tasks."]
     if len(names) == 2:
         (a, b), (only_a, only_b) = names, page.alone
-        said = [f"{a} alone is right on {n_of(only_a, total)} tasks, {b} alone on {number(only_b)}."]
+        said = [f"{on}{a} alone is right on {n_of(only_a, total)} tasks, {b} alone on {number(only_b)}."]
         said.append(f"Both are right on {number(right)}, neither on {number(wrong)}.")
     else:
         every = f"right in all {plural(len(names), 'run')}"
-        head = f"{n_of(right, total)} tasks are {every}" if right else f"No task is {every}"
-        said = [f"{head}, and {number(wrong) if wrong else 'none'} {'are' if wrong > 1 else 'is'} wrong in all."]
+        head = f"{n_of(right, total)} tasks are {every}" if right else f"{'no' if on else 'No'} task is {every}"
+        said = [f"{on}{head}, and {number(wrong) if wrong else 'none'} {'are' if wrong > 1 else 'is'} wrong in all."]
         alone = [f"{name} {number(n)}" for name, n in zip(names, page.alone, strict=True) if n]
         if alone:
             n = sum(page.alone)

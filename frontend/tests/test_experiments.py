@@ -229,7 +229,7 @@ def test_the_page_shows_what_each_variant_asks(client: Client) -> None:
 def test_task_by_task_shows_who_answered_what_and_filters(client: Client) -> None:
     experiment = finished_experiment()
     text = page(client, f"/experiments/{experiment.pk}/answers/")
-    assert "3 of 40 tasks are right in all 3 runs, and 2 are wrong in all." in text
+    assert "Sums: 3 of 40 tasks are right in all 3 runs, and 2 are wrong in all." in text
     assert text.count("an answer") == 120
     run = experiment.runs.get(model="loop/large")
     only = page(client, f"/experiments/{experiment.pk}/answers/?show=only&run={run.pk}")

@@ -86,8 +86,8 @@ def answers(request: HttpRequest, pk: int) -> HttpResponse:
     chosen = params.text(request.GET, "dataset")
     dataset = chosen if chosen in datasets else next(iter(datasets), "")
     columns = _columns(runs, metric, dataset)
-    context = _page(request, stored, runs, "experiment-answers") | grid_context(request, columns, metric)
-    context |= {
+    context = _page(request, stored, runs, "experiment-answers")
+    context |= grid_context(request, columns, metric, dataset=datasets.get(dataset, "")) | {
         "dataset": dataset,
         "datasets": [*datasets.items()],
         "metric": metric,
