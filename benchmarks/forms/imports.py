@@ -29,8 +29,8 @@ from benchmarks.imports.table_columns import (
     FIELDS,
     NAMED_ALONE,
     Column,
-    column_names,
     example_text,
+    first_values,
     read_columns,
 )
 from benchmarks.imports.table_tasks import TableRequest
@@ -243,14 +243,14 @@ class TableForm(DatasetFileForm):
         data = self.cleaned_data
         given: dict[str, str] = data["column"] | {data[field]: field for field in NAMED_ALONE if data[field]}
         try:
-            names = column_names(of_tools(read_rows(path)))
+            values = first_values(of_tools(read_rows(path)))
         except (ImportProblem, OSError):
             return given
         # Choices among the columns of another table, which was chosen before this one, are no choices.
         sent = str(self.data.get("offered") or "").partition("-")[0]
-        if sent and sent != _hash(names):
+        if sent and sent != _hash(list(values)):
             given = {}
-        self._offer([Column(name, "") for name in names], given)
+        self._offer([Column(name, "", example=value) for name, value in values.items()], given)
         return given
 
     def _offer(self, columns: Sequence[Column], given: Mapping[str, str]) -> None:

@@ -136,9 +136,14 @@ def read_columns(texts: Iterable[str]) -> dict[str, str]:
     return given
 
 
-def column_names(rows: Iterable[Row]) -> list[str]:
-    """The names of the columns, in the order in which they occur."""
-    return list(dict.fromkeys(name for row in rows for name in row.values))
+def first_values(rows: Iterable[Row]) -> dict[str, object]:
+    """The columns, in the order in which they occur, each with its first value."""
+    values: dict[str, object] = {}
+    for row in rows:
+        for name, value in row.values.items():
+            if _is_empty(values.get(name)):
+                values[name] = value
+    return values
 
 
 def columns_of(rows: Sequence[Row], given: Mapping[str, str], *, paths: bool = True) -> Columns:

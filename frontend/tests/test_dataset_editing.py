@@ -87,8 +87,9 @@ def test_the_columns_of_a_table_can_be_chosen_once_it_is_read(client: Client) ->
 
 
 def test_a_table_without_an_input_column_offers_its_columns(client: Client) -> None:
-    page = text_of(client.post("/datasets/new/table/", file("left,right\n1,2\n", "sums.csv")))
+    page = text_of(client.post("/datasets/new/table/", file("left,right\n,2\n17,3\n", "sums.csv")))
     assert "no column is recognized as the input" in page
+    assert '<td class="wide-text anywhere" dir="auto">17</td>' in page, "the first value that is not empty"
     assert '<option value="left=input">Input</option>' in page
 
 
