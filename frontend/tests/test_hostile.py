@@ -239,8 +239,9 @@ def hostile_site(monkeypatch: pytest.MonkeyPatch) -> Run:
     label_answers(judged, truth, make_review(judged, name=HOSTILE[:150]), 25, HOSTILE[:100])
     run = make_hostile_run(HOSTILE)
     alike = {name: getattr(run, name) for name in ("model", "judge_model", "parameters")}
-    before = make_scored_run(run.dataset, (1.0, 0.0), answer=HOSTILE, **alike)
-    Run.objects.filter(pk=before.pk).update(created_at=timezone.now() - timedelta(days=1))
+    for days in (1, 2):
+        before = make_scored_run(run.dataset, (1.0, 0.0), answer=HOSTILE, **alike)
+        Run.objects.filter(pk=before.pk).update(created_at=timezone.now() - timedelta(days=days))
     other = make_scored_run(run.dataset, (1.0, 0.0), answer=HOSTILE, model=HOSTILE[:140])
     monkeypatch.setenv("OPENAI_API_KEY", "sk-for-no-request")
     start_preference({"runs": [run.pk, other.pk], "judge_model": "openai/gpt-4o", "criteria": HOSTILE[:4_000]})
