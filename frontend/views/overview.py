@@ -29,7 +29,7 @@ from benchmarks.queries.live import live_state, stamp_of_workers
 from benchmarks.queries.providers import any_provider_works, provider_rows
 from benchmarks.queries.run_list import listed, rows_of
 from benchmarks.queries.tables.operations import WORKERS
-from benchmarks.queries.tables.run_list import part_table, runs_table
+from benchmarks.queries.tables.run_list import part_table
 from benchmarks.services.access import may, may_edit, may_launch, may_set_keys
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.files import starter_experiment
@@ -56,7 +56,8 @@ LONG_INBOX = 3
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
     state = live_state()
-    latest_runs = run_reads.latest_runs(LATEST)
+    # Before what is live: a run that has ended here is not listed there.
+    latest = listed("runs", rows_of("runs", run_reads.RunFilters()).order_by("-created_at", "-pk")[:LATEST])
     live = run_reads.latest_runs(LIVE, models.LIVE) if state.is_live else []
     shown: dict[str, object] = {
         "live_state": state,
@@ -65,8 +66,8 @@ def overview(request: HttpRequest) -> HttpResponse:
     }
     notices = inbox(live, with_webhooks=may(request.user, VIEW_DELIVERIES))
     measured = experiments().exists() or run_reads.real_models_used() or any(each.dismiss for each in notices)
-    if not latest_runs or not measured:
-        shown["latest"] = runs_table(latest_runs, "Latest runs", ["cost"])  # baselines cost nothing
+    if not latest or not measured:
+        shown["latest"] = part_table(latest, "Latest runs", ["cost"])  # baselines cost nothing
         return render(request, "frontend/overview/first_visit.html", _first_visit(request) | shown)
     now = timezone.localtime()
     spent, part_unknown = run_reads.spending(now.replace(day=1, hour=0, minute=0, second=0, microsecond=0))
@@ -84,10 +85,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "board": scores,
         "board_slugs": [row.dataset.slug for row in scores.rows],
         "fills_aside": len(notices) > LONG_INBOX,
-        "latest": part_table(
-            listed("runs", rows_of("runs", run_reads.RunFilters()).order_by("-created_at", "-pk")[:LATEST]),
-            "Latest experiments and runs",
-        ),
+        "latest": part_table(latest, "Latest experiments and runs"),
     }
     return render(request, "frontend/overview/overview.html", shown)
 
