@@ -91,8 +91,10 @@ def result_rows(
     kept: str = "",
     preview: bool | str = False,
     may_copy: bool | str = False,
+    told: str = "",
 ) -> SafeString:
-    """A row for each result of a run, with its score on each of the ``metrics``.
+    """A row for each result of a run, with its score on each of the ``metrics``, and its reason unless that is ``told``
+    above the rows.
 
     ``kept`` is the query of the links. With ``preview``, a row that has the focus shows its result beside the table;
     with ``may_copy`` as well, it can be selected.
@@ -113,12 +115,19 @@ def result_rows(
                 scores="".join(map(_score, scores, labels_of_scores)),
                 expected=_text(result.expected_preview or "–"),
                 answer=pruned or _text(result.actual_preview or "–"),
-                reason=_REASON.format(reason) if (reason := _text(_reason(result))) else "",
+                reason=_REASON.format(_text(reason)) if (reason := _reason(result)) != told else "",
                 time=numbers.milliseconds(result.duration_ms)
                 + (' <span class="soft small">cached response</span>' if result.cached else ""),
             )
         )
     return mark_safe("\n".join(html))
+
+
+@register.simple_tag
+def shared_reason(rows: Sequence[tuple[Result, Sequence[Score | None]]]) -> str:
+    """The reason that all of several results share; empty otherwise."""
+    reasons = {_reason(result) for result, _ in rows}
+    return reasons.pop() if len(rows) > 1 and len(reasons) == 1 else ""
 
 
 @lru_cache(1_000)  # a page has hundreds of a few

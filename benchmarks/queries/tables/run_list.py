@@ -187,7 +187,7 @@ LISTED = Table[Listed](
     [
         Column("Select", _tick, look="tick", hidden_head=True),
         Column("Run or experiment", _name, "name", sort="model"),
-        Column("Interval, 0 to 1", _bar, bare=True, given="ruler"),
+        Column("Scores, 0 to 1", _bar, bare=True, given="ruler"),
         Column("Finding", _finding, look="finding anywhere", sort="score", bare=True, given="finding"),
         Column("Results", _results, "number", "wide-only", given="answers"),  # as saved views name it
         Column("Cost", _cost, "number", "wide-only", sort="cost", given="cost"),
