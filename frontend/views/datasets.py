@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from django.core.cache import cache
 from django.core.paginator import Paginator
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
@@ -24,7 +24,7 @@ from benchmarks.dataset_format.messages import images_of
 from benchmarks.dataset_format.spec import TASK_KEYS, TaskSpec, as_mapping
 from benchmarks.extras import command
 from benchmarks.models import ERRORS, Dataset, DatasetVersion, Outcome, Result, ScoreDrop, Task
-from benchmarks.presentation.labels import metric_title, task_key
+from benchmarks.presentation.labels import metric_title, sentence_case, task_key
 from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.presentation.ranks import listed
 from benchmarks.queries import datasets as reads
@@ -43,6 +43,7 @@ from benchmarks.services.access import may, may_launch
 from benchmarks.services.canvas_sets.files import MOST_ZIPPED, first_file, zipped_canvases
 from benchmarks.services.datasets.versions import spec_of
 from frontend import params
+from frontend.chips import Chip, chips
 from frontend.history import history_charts, of_two_runs
 from frontend.inbox import drop_notices
 from frontend.large_ruler import LargeRuler, Scored
@@ -161,7 +162,7 @@ def tasks(request: HttpRequest, slug: str) -> HttpResponse:
     version = context["version"]
     if version:
         page = paged(request, lambda after, before: reads.task_page(version, filters, after, before))
-        context |= {"filters": filters, "page": page, "marks": _marks(version, page.rows)}
+        context |= {"filters": filters, "page": page, "marks": _marks(version, page.rows), "chips": _chips(request.GET)}
         if filters == reads.TaskFilters() and (page.after or page.before):
             context["numbered"] = page.rows[0].position, page.rows[-1].position
     return render(request, "frontend/datasets/tasks.html", context)
@@ -222,6 +223,12 @@ def dataset_page(request: HttpRequest, dataset: Dataset) -> dict[str, Any]:
 @require_safe
 def chart(request: HttpRequest, slug: str, name: str, form: str) -> HttpResponse:
     return chart_response(request, history_charts(_histories(dataset_or_404(slug)), by_dataset=False), name, form)
+
+
+def _chips(query: QueryDict) -> list[Chip]:
+    """The filters of tasks in force; their values are named by themselves."""
+    titles = {name: {value: sentence_case(value) for value in query.getlist(name)} for name in ("difficulty", "group")}
+    return chips(query, {"version": "Version", "difficulty": "", "group": ""}, titles)
 
 
 def first_tasks(version: DatasetVersion, count: int) -> str:

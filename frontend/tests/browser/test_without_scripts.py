@@ -66,6 +66,7 @@ def test_results_and_tasks_are_filtered(plain: Page, site: Site) -> None:
     outcomes = plain.locator("#results tbody .mark").all_inner_texts()
     assert set(outcomes) == {"Wrong"}
     plain.goto(site.url(f"/datasets/{site.canvas_set}/tasks/"))
+    plain.locator("#tasks").get_by_text("+ Filter").click()
     plain.locator("#group").select_option("count")
     plain.get_by_role("button", name="Apply filters").click()
     plain.wait_for_url(re.compile("group=count"))
