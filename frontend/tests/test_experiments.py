@@ -206,7 +206,7 @@ def test_the_page_says_who_leads_and_groups_what_is_not_separated(client: Client
     listed = page(client, "/experiments/")
     assert "3 models · Sums" in listed
     assert "autumn" in listed
-    assert "large leads. small is 82.5 points behind (" in page(client, "/")
+    assert re.search(r"large leads\. <div[^>]*>small is 82.5 points behind \(", page(client, "/"))
 
 
 def test_the_page_shows_what_each_variant_asks(client: Client) -> None:
