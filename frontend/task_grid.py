@@ -28,7 +28,6 @@ ANSWER_LENGTH = 3_000
 REASON_LENGTH = 600
 LONGEST_SHORT_ANSWER = 40
 _CHIPS = {
-    "dataset": "Benchmark",
     "metric": "Metric",
     "run": "Chosen run",
     "baseline": "Reference run",
@@ -182,7 +181,6 @@ def _chips(query: QueryDict, columns: Sequence[Column], shown: Sequence[Column])
     several = len(metrics := metrics_of(runs)) > 1
     labels = {name: label for name, label in _CHIPS.items() if name != "metric" or several}
     titles = {
-        "dataset": {run.dataset.slug: run.dataset.title for run in runs},
         "metric": {name: metric_title(name) for name in metrics},
         "run": names,
         "baseline": names,

@@ -32,6 +32,7 @@ from benchmarks.services.experiments.file_schema import EDITOR_LINE
 from benchmarks.services.experiments.start import add_model
 from benchmarks.services.preferences import MOST_RUNS
 from frontend import params
+from frontend.chips import choice
 from frontend.experiments import EDITED, cost_said, offered, present_request, ways_of_asking
 from frontend.launch_copies import copies
 from frontend.launch_options import KnownModels
@@ -85,11 +86,12 @@ def answers(request: HttpRequest, pk: int) -> HttpResponse:
     datasets, metric = _datasets(runs), params.text(request.GET, "metric")
     chosen = params.text(request.GET, "dataset")
     dataset = chosen if chosen in datasets else next(iter(datasets), "")
+    benchmark = choice(request.GET, "dataset", "Benchmark", datasets.items(), dataset)
     columns = _columns(runs, metric, dataset)
     context = _page(request, stored, runs, "experiment-answers")
     context |= grid_context(request, columns, metric, dataset=datasets.get(dataset, "")) | {
         "dataset": dataset,
-        "datasets": [*datasets.items()],
+        "choices": [benchmark] if len(datasets) > 1 else [],
         "metric": metric,
         "metrics": [metric_row(name) for name in matrices.metrics_of([run for run, _ in columns])],
     }
