@@ -57,9 +57,9 @@ def split_bar(counts: Mapping[str, int]) -> SafeString:
     )
 
 
-def stacked_outcomes(counts: Mapping[str, int] | Literal[""]) -> SafeString:
-    """Outcomes as one bar in their fixed order, each part as wide as its share."""
-    if not counts or not (total := sum(counts.values())):
+def stacked_outcomes(counts: Mapping[str, int] | Literal[""], unfinished: int = 0) -> SafeString:
+    """Outcomes as one bar in their fixed order, each part as wide as its share; the rest for what is not finished."""
+    if not counts or not (total := sum(counts.values()) + unfinished):
         return SafeString("")
     left, parts = 0.0, []
     for outcome in Outcome.values:

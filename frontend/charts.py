@@ -194,8 +194,9 @@ def quality_against(
     spans = [(y.share(point["low"]), y.share(point["high"])) for point in points]
     places = label_places([point["words"] for point in points], spots, best, spans)
     narrow = label_places([point["short"] for point in points], spots, best, spans, PHONE_WIDTH)
-    for point, place, on_phones in zip(points, places, narrow, strict=True):
-        point |= {"place": place, "narrow": on_phones}
+    # A phone has room for the names of those to choose from.
+    for index, (point, place) in enumerate(zip(points, places, strict=True)):
+        point |= {"place": place, "narrow": narrow[index] if index in best else None}
     unknown = [row.label for row in contenders if _expense(row, by) is None]
     title, note = f"{measure.title} versus {words}", _note(by, points, unknown)
     return Chart(

@@ -9,7 +9,7 @@ from datetime import datetime
 from benchmarks.metrics.base import VERDICTS, Level
 from benchmarks.models import LOST, UNSCORED, Flag, Label, Outcome, Result, ReviewItem
 from benchmarks.presentation.labels import LABEL_FLAG, metric_title
-from benchmarks.presentation.numbers import MISSING, n_of, number, plural, score
+from benchmarks.presentation.numbers import MISSING, n_of, number, score
 from benchmarks.queries.preferences import candidates_of
 from benchmarks.queries.reviews import AnswerLabels, labelable_metrics, levels_of
 from frontend.steps import ReviewSteps
@@ -117,16 +117,15 @@ def _step_words(position: int | None) -> str:
     return f"Step {number(position)} is the first wrong one" if position else "No step is wrong"
 
 
-def said_by_people(labels: AnswerLabels, result: Result) -> str:
-    """How many labels there are: ``2 labels by people``; of those that contradict the outcome:
-    ``People disagree: 2 of 2 say wrong``."""
+def contradiction(labels: AnswerLabels, result: Result) -> str:
+    """How many labels contradict the outcome: ``People disagree: 2 of 2 say wrong``; empty if none does."""
     decides = labelable_metrics(result.run)[0]
     own = [each.label.value for each in labels.shown if each.label.metric == decides]
     of_outcome = [value for value in own if value is not None and levels_of(decides, result) == VERDICTS]
     is_right = result.outcome == Outcome.CORRECT
     against = sum(value < HALF if is_right else value > HALF for value in of_outcome)
     if not against or result.outcome in WITHOUT_VERDICT:
-        return f"{plural(len(labels.shown), 'label')} by people"
+        return ""
     says = "says" if against == 1 else "say"
     return f"People disagree: {n_of(against, len(of_outcome))} {says} {'wrong' if is_right else 'right'}"
 

@@ -43,10 +43,14 @@ def test_the_frontier_is_a_line_of_steps_through_the_best() -> None:
     ]
 
 
-def test_a_phone_has_shorter_names_at_places_of_their_own() -> None:
-    html = drawn(contender("v/x-of-a-long-name-that", 0.75, 1.0), contender("vendor/y", 0.5, 2.0))
+def test_a_phone_has_shorter_names_of_the_best_at_places_of_their_own() -> None:
+    html = drawn(
+        contender("v/x-of-a-long-name-that", 0.75, 2.0),
+        contender("vendor/y", 0.5, 1.0),
+        contender("vendor/z", 0.2, 3.0),
+    )
     assert re.findall(r'<text class="name narrow" [^>]+>([^<]+)</text>', html) == ["x-of-a-long-name-th…", "y"]
-    assert len(re.findall(r'<text class="name" ', html)) == 2
+    assert len(re.findall(r'<text class="name" ', html)) == 3
 
 
 def test_variants_of_one_model_are_joined_by_a_dashed_line() -> None:

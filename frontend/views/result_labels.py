@@ -17,7 +17,7 @@ from benchmarks.queries.results import result_detail
 from benchmarks.services.access import LABEL_REFUSAL, may_label, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.labels import WITHOUT_ANSWER, label_result, reviewer_name, withdraw_label
-from frontend.reviews import label_form, said_by_people, shown_labels
+from frontend.reviews import contradiction, label_form, shown_labels
 from frontend.views.shared import or_404
 
 FIELDS = {
@@ -85,7 +85,7 @@ def labels_on_page(request: HttpRequest, result: Result, n_steps: int) -> dict[s
         "metric": metric_title(metric),
         "other_metrics": [(name, metric_title(name)) for name in metrics if name != metric],
         "labels": shown_labels(labels, result),
-        "said": said_by_people(labels, result),
+        "contradiction": contradiction(labels, result),
         "n_hidden": labels.n_hidden,
         "flag_titles": LABEL_FLAG,
     }
