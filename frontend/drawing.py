@@ -36,9 +36,11 @@ _CANVAS_COLORS = (
     ("paper", "fill", "--surface"),
     ("grid", "stroke", "--line"),
     ("axis", "stroke", "--line-strong"),
-    *((color, "fill", f"--shape-{color}") for color in ("red", "blue", "yellow", "green")),
+    *((color, of, f"--shape-{color}") for color in ("red", "blue", "yellow", "green") for of in ("fill", "stroke")),
 )
 """Class of a picture, what it colors, token; as in ``app.css`` for pictures inside a page."""
+_RIM = ".canvas-shape{stroke-width:1.5px}.canvas-shape>*{vector-effect:non-scaling-stroke}"
+"""The smallest shapes are about a pixel wide in a list of tasks, too little to see on a dark ground."""
 _ROOT = re.compile(r'<svg class="([a-z ]+)" height="(\d+)"')
 
 
@@ -53,6 +55,7 @@ def dark_canvas(theme: str) -> str:
     rules = "".join(
         f".canvas-{name}{{{attribute}:{tokens('dark')[token]}}}" for name, attribute, token in _CANVAS_COLORS
     )
+    rules += _RIM
     if theme:
         return rules if theme == "dark" else ""
     return f"@media (prefers-color-scheme:dark){{{rules}}}"

@@ -14,7 +14,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from benchmarks.models import RunKind
-from benchmarks.presentation.preferences import FEWEST_PAIRS
 from benchmarks.queries import preferences as reads
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.live import stamp_of_judging, stamp_of_run
@@ -150,8 +149,6 @@ def _row(pk: int) -> PreferenceRow:
 def _form_page(request: HttpRequest, form: PreferenceForm, status: int = 200, **context: Any) -> HttpResponse:
     crumbs = trail("preferences", ("New preference", None))
     context |= {"form": form, "chosen": runs_to_compare(form.runs), "crumbs": crumbs}
-    plan = context.get("plan")
-    context["shows_little"] = plan is not None and plan.judge_requests < 2 * FEWEST_PAIRS
     if not form.runs:
         context["proposed"] = PROPOSED_PAIRS.of(reads.proposed_pairs())
     return render(request, "frontend/preferences/new.html", context, status=status)

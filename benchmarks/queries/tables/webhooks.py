@@ -18,14 +18,9 @@ def delivery_state(delivery: WebhookDelivery) -> State:
     return State(_MARK[delivery.state], delivery.get_state_display().capitalize())
 
 
-def _host(row: WebhookRow) -> Cell:
-    problem = Group([Words(row.problem, "field-error small")], block=True)
-    return [*([row.host] if row.host else []), *([problem] if row.problem else [])]
-
-
 def _state(row: WebhookRow) -> Cell:
     if row.problem:
-        return State("failed", "Cannot deliver")
+        return [State("failed", "Cannot deliver"), Group([Words(row.problem, "field-error small")], block=True)]
     return delivery_state(row.latest) if row.latest else ""
 
 
@@ -53,7 +48,7 @@ WEBHOOKS = Table[WebhookRow](
     f"Deliveries of the last {COUNTED_FOR.days} days",
     [
         Column("Webhook", lambda row: Link(row.name, "webhook", (row.name,)), "name"),
-        Column("Host", _host, look="anywhere"),
+        Column("Host", lambda row: row.host, look="anywhere"),
         Column("Events", lambda row: ", ".join(map(event_title, row.events)) or "All", only="page"),
         Column("Events", lambda row: ", ".join(row.events) or "All", only="text"),
         Column("Latest attempt", lambda row: Moment(row.latest.created_at) if row.latest else "Never", look="nowrap"),
