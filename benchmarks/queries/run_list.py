@@ -49,13 +49,24 @@ def rows_of(tab: str, filters: RunFilters) -> QuerySet[Any]:
         return run_list(replace(filters, **TABS[tab]))
     if tab == "experiments":
         return _experiments(filters).order_by("-id")
+    one, other = _of_both(filters)
+    return one.order_by().union(other.order_by(), all=True).order_by("-first", "-created_at", "-pk")
+
+
+def newest(most: int) -> list[Listed]:
+    """The newest experiments and single runs, without reading the older ones."""
+    latest = [row for rows in _of_both(RunFilters()) for row in rows.order_by("-pk")[:most]]
+    return listed("runs", sorted(latest, key=lambda row: (row[1], row[2]), reverse=True)[:most])
+
+
+def _of_both(filters: RunFilters) -> list[QuerySet[Any, Any]]:
+    """Single runs, and experiments: each whether it is pinned, its time, its id and whether it is a run."""
     single = matching(Run.objects.filter(listed_kinds(filters.tag), experiment=None), filters)
     both = (
-        single.order_by().annotate(first=F("pinned"), is_run=Value(True, BooleanField())),
-        _experiments(filters).order_by().annotate(first=_no(), is_run=_no()),
+        single.annotate(first=F("pinned"), is_run=Value(True, BooleanField())),
+        _experiments(filters).annotate(first=_no(), is_run=_no()),
     )
-    one, other = (rows.values_list("first", "created_at", "pk", "is_run") for rows in both)
-    return one.union(other, all=True).order_by("-first", "-created_at", "-pk")
+    return [rows.values_list("first", "created_at", "pk", "is_run") for rows in both]
 
 
 def _no() -> Value:

@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from benchmarks.models import Experiment, Run, RunStatus, ScheduledRun, ScoreDrop
+from benchmarks.queries.run_list import ListedExperiment, newest
 from benchmarks.services.schedules import save_schedule
 from frontend.tests.test_pages import page
 from frontend.tests.test_query_growth import queries
@@ -48,6 +49,15 @@ def test_experiments_and_single_runs_stand_in_one_list_newest_first(client: Clie
     of_experiments = words(client, "/experiments/")
     assert of_experiments.partition("<tbody>")[2].count("<tr>") == 1
     assert '<th scope="col">Experiment</th>' in of_experiments
+
+
+def test_the_newest_are_those_that_the_list_begins_with(client: Client) -> None:
+    dataset = make_dataset(2)
+    older = [make_scored_run(dataset, (1.0, 0.0), model="a/older") for _ in range(3)]
+    experiment = made_experiment()
+    newer = make_scored_run(dataset, (1.0, 0.0), model="a/newer")
+    found = [each.experiment.pk if isinstance(each, ListedExperiment) else each.run.pk for each in newest(3)]
+    assert found == [newer.pk, experiment.pk, older[-1].pk]
 
 
 def test_a_row_says_what_was_found_or_what_went_wrong(client: Client) -> None:

@@ -27,7 +27,7 @@ from benchmarks.queries.experiments import experiments
 from benchmarks.queries.leaderboard import scored_runs
 from benchmarks.queries.live import live_state, stamp_of_workers
 from benchmarks.queries.providers import any_provider_works, provider_rows
-from benchmarks.queries.run_list import listed, rows_of
+from benchmarks.queries.run_list import newest
 from benchmarks.queries.tables.operations import WORKERS
 from benchmarks.queries.tables.run_list import part_table
 from benchmarks.services.access import may, may_edit, may_launch, may_set_keys
@@ -57,7 +57,7 @@ LONG_INBOX = 3
 def overview(request: HttpRequest) -> HttpResponse:
     state = live_state()
     # Before what is live: a run that has ended here is not listed there.
-    latest = listed("runs", rows_of("runs", run_reads.RunFilters()).order_by("-created_at", "-pk")[:LATEST])
+    latest = newest(LATEST)
     live = run_reads.latest_runs(LIVE, models.LIVE) if state.is_live else []
     shown: dict[str, object] = {
         "live_state": state,
