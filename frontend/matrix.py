@@ -256,7 +256,7 @@ def comparison_choices(query: QueryDict, shown: Mapping[str, Any]) -> list[Choic
         choices.append(choice(query, "variants", "Variants", VARIANTS.items(), shown["variants_shown"]))
     if "judge" in shown:
         choices.append(choice(query, "judge", "Judge", JUDGES.items(), shown["judge"]))
-    if shown.get("has_margin", "matrix" not in shown):
+    if shown["has_margin"]:
         points = sorted({*MARGINS, shown["margin"]}, key=float)
         titles = [(each, f"Same within {each} point{'' if each == '1' else 's'}") for each in points]
         choices.append(choice(query, "margin", "Difference", titles, shown["margin"]))

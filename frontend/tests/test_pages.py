@@ -429,7 +429,7 @@ def test_a_run_says_what_failed_and_leads_to_the_results_of_each_reason(client: 
     assert [pk.pk for pk in results if f"/results/{pk.pk}/" in rows] == [results[0].pk]
     Result.objects.filter(outcome="wrong").update(failure="Another <number>")
     alike = page(client, f"/runs/{run.pk}/?outcome=wrong").partition('id="status"')[0]
-    assert "Reason of all 2: Another &lt;number&gt;" in alike
+    assert "Reason for all 2: Another &lt;number&gt;" in alike
     assert alike.count("Another") == 1, "a reason that rows share is said once"
 
 

@@ -138,6 +138,7 @@ def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:
         "newer": newer_sentence(a, b),
         "judged": measured([(a, metric), (b, metric)]),
         "versus": versus(a, b),
+        "has_margin": True,
         "shared": shared,
         "split": shared._asdict(),
         "parts": parts,

@@ -35,12 +35,12 @@ from frontend import charts, params
 from frontend.chart_parts import Chart
 from frontend.charts import Contender
 from frontend.chips import Choice, choice, toggles
+from frontend.matrix import JUDGES
 from frontend.sharing import shared_or_shareable
 from frontend.view_models import MetricRow, corrected_mean, metric_row
 from frontend.views.shared import chart_response, placed
 
 Item = TypeVar("Item")
-JUDGE_CHOICES = [("", "As judged"), (CORRECTED, "Corrected by labels")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _choices(query: QueryDict, shown: dict[str, Any]) -> list[Choice]:
         choices.append(choice(query, "setting", "Setting", settings, shown["setting"]))
     choices.append(choice(query, "choose", "Run per model", shown["choices"], shown["choose"]))
     if shown["can_correct"]:
-        choices.append(choice(query, "judge", "Judge", JUDGE_CHOICES, shown["judge"]))
+        choices.append(choice(query, "judge", "Judge", JUDGES.items(), shown["judge"]))
     if shown["has_thresholds"]:
         choices.append(choice(query, "rank", "Ranked by", shown["ranks"], shown["rank"]))
     return choices
