@@ -151,6 +151,18 @@ def test_models_that_have_run_are_listed_with_what_served_them(client: Client, l
     assert [each.run for each in served_models()["live/large"]] == [runs[1].pk, runs[0].pk]
 
 
+def test_the_best_scores_of_a_model_are_named_and_all_are_drawn(client: Client, live: LoopbackServer) -> None:
+    for n_right in range(4):
+        values = [1.0] * n_right + [0.0] * (3 - n_right)
+        make_scored_run(make_dataset(3, slug=f"d{n_right}", name=f"Set {n_right}"), values, model="live/large")
+    table = page(client).partition("Models that have run")[2].partition("Connections")[0]
+    named = re.findall(r'<span class="cut" title="Set \d">(Set \d)</span> <b>([\d.]+)</b>', table)
+    assert named == [("Set 3", "1.000"), ("Set 2", "0.667"), ("Set 1", "0.333")]
+    assert table.count("3 of 3</span>") == 3
+    assert "best 3 of 4" in table
+    assert table.count('class="other"') == 4
+
+
 def test_models_are_found_by_name_and_by_chips(client: Client, live: LoopbackServer) -> None:
     dataset = make_dataset(2, slug="sums")
     for model in ("live/large", "keyless/m"):

@@ -6,15 +6,15 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from benchmarks.presentation.cells import Cell, Group, Link, Part, State, Strip, Words, run_link, soft
-from benchmarks.presentation.numbers import MISSING, number, plural, score
+from benchmarks.presentation.cells import Cell, Group, Link, Part, State, Strip, Strong, Words, run_link, soft
+from benchmarks.presentation.numbers import MISSING, number, score
 from benchmarks.presentation.providers import CAPABILITY
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.models import ModelUse, Served
 
-WIDTH = 150
-MOST_NAMED = 4
-"""Benchmarks of a model's scores that are named."""
+WIDTH = 120
+MOST_NAMED = 3
+"""Benchmarks of a model's scores that are named, the best ones."""
 _MARK = {"ok": "completed", "caution": "completed_with_errors", "bad": "failed", "": "pending"}
 
 
@@ -40,13 +40,17 @@ def _status(row: ModelUse) -> Part:
 
 
 def _scores(row: ModelUse) -> Cell:
-    """The means drawn, and written in the same order."""
+    """All means drawn, beside the best of them, each with its benchmark and n of N."""
     if not row.means:
         return ""
-    words = [f"{title}: {score(mean)}, {n_of}" for mean, title, n_of in row.means]
-    named = " · ".join(words) if len(words) <= MOST_NAMED else plural(len(words), "benchmark")
-    label = f"Scores: {'; '.join(words)}"
-    return [Strip([mean for mean, *_ in row.means], None, None, label, width=WIDTH), Group([soft(named)], block=True)]
+    best = row.means[: -MOST_NAMED - 1 : -1]
+    label = f"Scores: {'; '.join(f'{title}: {score(mean)}, {n_of}' for mean, title, n_of in row.means)}"
+    more = [soft(f"best {len(best)} of {number(len(row.means))}")] if len(best) < len(row.means) else []
+    drawn = Group([Strip([mean for mean, *_ in row.means], None, None, label, width=WIDTH), *more])
+    named = [
+        part for mean, title, n_of in best for part in (Words(title, "cut", title), Strong(score(mean)), soft(n_of))
+    ]
+    return Group([drawn, *named], "best-scores", block=True)
 
 
 def _price(row: ModelUse) -> Cell:
@@ -82,7 +86,7 @@ MODELS_USED = Table[ModelUse](
     [
         Column("Model", _name, "name"),
         Column("Status", _status, look="nowrap"),
-        Column("Scores, low to high", _scores, only="page"),
+        Column("Best scores, 0 to 1", _scores, only="page", bare=True),
         Column("Overall rank", lambda row: row.rank or MISSING, "number", info="mean_rank"),
         Column("Runs", _runs, "number"),
         Column("$/M in, out", _price, "number"),
@@ -90,6 +94,7 @@ MODELS_USED = Table[ModelUse](
         Column("Start", _run, "number", hidden_head=True, only="page", given="may_launch"),
     ],
     sortable=True,
+    look="uses",
 )
 SERVED = Table[Served](
     "Served model",
