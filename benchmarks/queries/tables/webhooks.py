@@ -44,6 +44,13 @@ def _delivered(delivery: WebhookDelivery) -> Cell:
     return Words(f"next attempt {ahead(delivery.next_attempt_at, timezone.now())}", "soft")
 
 
+def _unsigned(delivery: WebhookDelivery) -> Cell:
+    """The same of a webhook that cannot sign, whose next attempt would say that it is about to deliver."""
+    if delivery.state != WebhookDelivery.State.PENDING:
+        return _delivered(delivery)
+    return Words("waits for a valid secret", "soft")
+
+
 WEBHOOKS = Table[WebhookRow](
     f"Deliveries of the last {COUNTED_FOR.days} days",
     [
@@ -69,7 +76,8 @@ DELIVERIES = Table[WebhookDelivery](
         Column("Attempts", lambda row: row.attempts, "number"),
         Column("Last error", lambda row: row.last_error, look="wide-text anywhere", given="tells_more"),
         Column("Created", lambda row: Moment(row.created_at), look="nowrap"),
-        Column("Delivery", _delivered, look="nowrap"),
+        Column("Delivery", _delivered, look="nowrap", given="signs"),
+        Column("Delivery", _unsigned, look="nowrap", only="page", given="cannot_sign"),
         Column("Send again", _again, "number", hidden_head=True, only="page", given="may_send"),
     ],
 )

@@ -44,7 +44,7 @@ member_list = list_page(
     crumbs=crumbs,
     add=(ADD, Button("New member", "new-member")),
     after="frontend/settings/only_member.html",
-    beside="frontend/settings/roles.html",
+    reference=("What each role may do", "frontend/settings/roles.html"),
     roles=_ROLES,
 )
 

@@ -44,6 +44,6 @@ def share_links(request: HttpRequest) -> HttpResponse:
         otherwise=Button("Choose a run", "runs"),
         instead="frontend/settings/share_latest.html",
         latest=experiments()[:LATEST],
-        beside="frontend/settings/share_example.html",
+        reference=("Who can read a shared page", "frontend/settings/share_example.html"),
         days=SHARED_FOR.days,
     )

@@ -56,7 +56,7 @@ def token_list(request: HttpRequest) -> HttpResponse:
         crumbs=crumbs(("API tokens", None)),
         add=Button("New token", "new-token") if may_add and rows else None,
         otherwise=Button("Create a token", "new-token") if may_add else None,
-        beside="frontend/settings/token_example.html",
+        reference=("How to use a token", "frontend/settings/token_example.html"),
         site=_site(request),
         scopes=SCOPES,
     )

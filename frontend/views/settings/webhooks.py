@@ -40,16 +40,18 @@ _USES = (
 @require_safe
 def webhook_list(request: HttpRequest) -> HttpResponse:
     require(request, VIEW)
+    rows, may_add = webhook_rows(), may(request.user, ADD)
     return listed(
         request,
         "Webhooks",
-        WEBHOOKS.of(webhook_rows()),
+        WEBHOOKS.of(rows),
         lead="Signed requests that tell other systems when a run ends or a score drops.",
         empty="No webhooks yet",
         examples=_USES,
         crumbs=crumbs(("Webhooks", None)),
-        add=Button("New webhook", "new-webhook") if may(request.user, ADD) else None,
-        beside="frontend/settings/webhook_example.html",
+        add=Button("New webhook", "new-webhook") if rows and may_add else None,
+        otherwise=Button("Add a webhook", "new-webhook") if may_add else None,
+        reference=("What a receiver gets", "frontend/settings/webhook_example.html"),
         events=EVENT.items(),
     )
 
@@ -91,7 +93,8 @@ def webhook(request: HttpRequest, name: str) -> HttpResponse:
     page = Paginator(deliveries(name, state), PAGE_SIZE).get_page(request.GET.get("page"))
     may_send = may(request.user, SEND)
     # What is wrong with the webhook itself stands above, not in each row.
-    tells_more = any(delivery.last_error not in ("", row and row.problem) for delivery in page)
+    problem = row.problem if row else ""
+    tells_more = any(delivery.last_error not in ("", problem) for delivery in page)
     context = {
         "name": name,
         "row": row,
@@ -101,7 +104,9 @@ def webhook(request: HttpRequest, name: str) -> HttpResponse:
         "form": form,
         "may_delete": may(request.user, DELETE),
         "page": page,
-        "deliveries": DELIVERIES.where(may_send=may_send, tells_more=tells_more).of(page),
+        "deliveries": DELIVERIES.where(
+            may_send=may_send, tells_more=tells_more, signs=not problem, cannot_sign=bool(problem)
+        ).of(page),
         "state": state,
         "states": [(value, label.capitalize()) for value, label in WebhookDelivery.State.choices],
         "may_send": may_send,
