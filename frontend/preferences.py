@@ -371,6 +371,33 @@ def pairs_in_words(row: PreferenceRow, pairs: Sequence[Pair]) -> str:
     return pairs_sentence(counts[IDENTICAL], decided, counts[TIE], counts[DISAGREE])
 
 
+@dataclass(frozen=True, slots=True)
+class DecidedPairs:
+    """How the pairs of two candidates were decided: as ``parts`` of a bar, and each with its key and words."""
+
+    parts: Mapping[str, int]
+    legend: Sequence[tuple[str, str, int]]
+
+
+def decided_pairs(row: PreferenceRow, pairs: Sequence[Pair]) -> DecidedPairs | None:
+    """``None`` unless a judge chose between two candidates, in both orders."""
+    if len(row.candidates) != 2 or not row.run.judge_model or not pairs:
+        return None
+    counts = Counter(pair.verdict for pair in pairs)
+    wins = [counts[str(each["run"])] for each in row.candidates]
+    same = counts[TIE] + counts[IDENTICAL]
+    return DecidedPairs(
+        parts={"only_a": wins[0], "both": same, "neither": counts[DISAGREE], "only_b": wins[1]},
+        legend=[
+            ("a", f"{row.names[0]} wins", wins[0]),
+            ("both", "Ties", counts[TIE]),
+            ("both", "Identical answers", counts[IDENTICAL]),
+            ("neither", _disagreement(row), counts[DISAGREE]),
+            ("b", f"{row.names[1]} wins", wins[1]),
+        ],
+    )
+
+
 def pair_rows(row: PreferenceRow, pairs: Sequence[Pair], with_open: bool) -> list[PairRow]:
     """Choices of blind reviews that are open are left out unless ``with_open``."""
     results = results_of_pairs(row.run, pairs)

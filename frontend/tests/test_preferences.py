@@ -63,6 +63,8 @@ def test_a_comparison_leads_to_an_estimate_a_run_and_its_page(endpoint: Endpoint
     assert "loop/bbb is preferred: it wins 100% of its comparisons" in page
     assert "No significant position bias" in page
     assert "30 of 30 pairs of answers differ: loop/bbb wins 30." in page
+    assert "loop/bbb wins: <b>30</b>" in page
+    assert "Each order is a verdict, a tie half a win: 0 won, 0 tied, 60 lost" in page
     assert f"preference run {run.pk}" in text_of(client, "/preferences/")
     pairs = text_of(client, f"/preferences/{run.pk}/pairs/?a=0&b=1")
     assert "loop/judge saw each pair of different answers in both orders." in pairs
@@ -101,6 +103,19 @@ def test_each_pair_is_shown_once_and_filtered_by_verdict(endpoint: Endpoint, cli
     assert len(verdicts("?a=0&b=1&verdict=nonsense")) == 5
     assert f'value="{ids[2]}"' not in text_of(client, f"{address}?a=0&b=1")
     assert "No pairs have this verdict." in text_of(client, f"{address}?verdict={ids[0]}")
+
+
+def test_a_pair_whose_orders_disagree_is_nobodys_win(endpoint: Endpoint, client: Client) -> None:
+    endpoint(lambda asked: longer(asked) if asked.body["model"] != "judge" else '{"reason": "", "verdict": "A"}')
+    ids = [run.pk for run in sources("a", "bbb", tasks=5)]
+    run = worked(start_preference({"runs": ids, "judge_model": JUDGE}))
+    page = text_of(client, f"/preferences/{run.pk}/")
+    legend = re.findall(r'<li><span class="key-[^"]+"></span>([^<]+): <b>(\d+)</b>', page)
+    assert legend == [
+        *(("loop/a wins", "0"), ("Ties", "0"), ("Identical answers", "0")),
+        *(("The orders disagree", "5"), ("loop/bbb wins", "0")),
+    ]
+    assert "Each order is a verdict, a tie half a win: 5 won, 0 tied, 5 lost" in page
 
 
 def test_the_next_pairs_start_a_run_that_joins_this_one(endpoint: Endpoint, client: Client) -> None:

@@ -28,6 +28,7 @@ from frontend.navigation import trail
 from frontend.preferences import (
     PreferenceForm,
     PreferenceRow,
+    decided_pairs,
     pair_rows,
     pairs_in_words,
     people_row,
@@ -83,9 +84,11 @@ def new_preference(request: HttpRequest) -> HttpResponse:
 @live_read(stamp_of_run, within_page=True)
 def preference(request: HttpRequest, pk: int) -> HttpResponse:
     row, with_open = _row(pk), may_see_reviewers(request.user)
+    judged = reads.pairs_of_answers(row.run, (), with_open) if row.numbers else []
     context = {
         "row": row,
-        "pairs": pairs_in_words(row, reads.pairs_of_answers(row.run, (), with_open)) if row.numbers else "",
+        "pairs": pairs_in_words(row, judged),
+        "decided": decided_pairs(row, judged),
         "pooled": pooled_row(row.run),
         "people": people_row(row.run, with_open),
         "reviews": reviews_of_pairs(pk),

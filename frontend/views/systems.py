@@ -118,6 +118,7 @@ def _page(
         "curl_errors": curl_errors,
         "errors": bool(errors),
         "trial": trial,
+        "waits": not (name or trial or documents),
         "body_parts": forms.body_parts(fields),
         "reply_parts": [parts_of(document) for document in documents],
         "found": forms.found_in(fields, documents) if documents else [],

@@ -129,13 +129,16 @@ def _calibration_finding(run: Run) -> Cell:
     return calibration_finding(numbers) if numbers else ""
 
 
-def with_bar(head: str, mean: Callable[[R], Mean | None], otherwise: Cell = MISSING) -> list[Column[R]]:
-    """Two columns: a mean with its interval, and the same drawn on a page."""
+def with_bar(
+    head: str, mean: Callable[[R], Mean | None], otherwise: Cell = MISSING, look: str = ""
+) -> list[Column[R]]:
+    """Two columns: a mean with its interval, and the same drawn on a page, in a ``look`` of its own."""
     return [
         Column(head, lambda row: mean(row) or otherwise, look="nowrap"),
         Column(
             "Interval, 0 to 1",
             lambda row: Bar(found) if (found := mean(row)) else "",
+            look=look,
             hidden_head=True,
             only="page",
         ),
@@ -294,7 +297,7 @@ def share_table(of: str, share: str) -> Table[Share]:
         f"{share} by {of.lower()}, with 95% interval",
         [
             Column(of, lambda row: row.title, "name"),
-            *with_bar(share, lambda row: Mean(row.mean, row.low, row.high)),
+            *with_bar(share, lambda row: Mean(row.mean, row.low, row.high), look="wide-only"),
             Column("n", lambda row: row.n_of, "number", "nowrap"),
         ],
         region=True,
@@ -309,7 +312,7 @@ def part_table(of: str) -> Table[Part]:
     """How a judge agrees with people on the answers of each model or class."""
 
     def name(part: Part) -> Cell:
-        return [part.name, Group([f"Leans: {part.leaning or 'not significant'}"], "soft small", block=True)]
+        return [Strong(part.name), Group([f"Leans: {part.leaning or 'not significant'}"], "soft small", block=True)]
 
     return Table(
         f"By {of.lower()}: agreement with 95% interval",
@@ -322,6 +325,7 @@ def part_table(of: str) -> Table[Part]:
         ],
         region=True,
         label=f"By {of.lower()}",
+        look="leads",
     )
 
 
@@ -467,7 +471,7 @@ LENGTH_BIAS = Table[LengthBias](
     [
         Column("Truth", lambda row: row.truth.capitalize(), "name"),
         Column("Difference", _longer),
-        Column("p", lambda row: p_value(row.difference.p_value), "number", info="p_value"),
+        Column("p", lambda row: p_value(row.difference.p_value), "number", "wide-only", info="p_value"),
         Column("n", lambda row: row.n_of, "number", "nowrap"),
     ],
     captioned=True,
@@ -483,7 +487,8 @@ DISPUTED_ANSWERS = Table[DisputedAnswer](
         Column("Model", lambda row: row.answer.model, look="anywhere"),
         Column("Judge", lambda row: score(row.answer.judged), "number"),
         Column("People", lambda row: score(row.answer.label), "number"),
-        Column("Judge is", lambda row: f"too {row.answer.error}"),
+        Column("Judge is", lambda row: f"too {row.answer.error}", look="beside nowrap", bare=True),
     ],
     region=True,
+    look="leads",
 )
