@@ -129,9 +129,7 @@ def _calibration_finding(run: Run) -> Cell:
     return calibration_finding(numbers) if numbers else ""
 
 
-def with_bar(
-    head: str, mean: Callable[[R], Mean | None], otherwise: Cell = MISSING, look: str = ""
-) -> list[Column[R]]:
+def with_bar(head: str, mean: Callable[[R], Mean | None], otherwise: Cell = MISSING, look: str = "") -> list[Column[R]]:
     """Two columns: a mean with its interval, and the same drawn on a page, in a ``look`` of its own."""
     return [
         Column(head, lambda row: mean(row) or otherwise, look="nowrap"),
