@@ -193,7 +193,7 @@ def _parsed(folder: Path, name: str) -> tuple[MarkdownIt, list[Token]]:
 
 def _code(token: Token, place: int) -> SafeString:
     kind = token.info.strip()
-    return code_block(f"code-{place}", token.content, is_yaml=kind == "yaml", is_copied=kind not in _CODE)
+    return code_block(f"code-{place}", token.content, language=kind, is_copied=kind not in _CODE)
 
 
 def _label_cells(tokens: Sequence[Token]) -> None:

@@ -49,6 +49,11 @@ def test_a_set_being_generated_shows_its_progress(client: Client) -> None:
     assert "<progress" in client.get("/canvases/").content.decode()
 
 
+def test_the_first_file_of_a_set_marks_its_keys(client: Client) -> None:
+    html = client.get(f"/datasets/{make_canvas_set('3', 1).dataset.slug}/files/").content.decode()
+    assert '\n    <b>"canvas"</b>: [' in html.replace("&quot;", '"')
+
+
 @pytest.mark.django_db(transaction=True)
 def test_every_place_that_shows_a_version_shows_the_canvases_that_were_added(
     admin_client: Client, capsys: pytest.CaptureFixture[str]

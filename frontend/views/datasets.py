@@ -194,7 +194,8 @@ def files(request: HttpRequest, slug: str) -> HttpResponse:
     context = dataset_page(request, dataset_or_404(slug))
     version, canvas_set = context["version"], context["dataset"].canvas_set
     if canvas_set is not None:
-        context["first_file"] = first_file(canvas_set)
+        name, text = first_file(canvas_set)
+        context["first_file"] = name, excerpt(text)
         context["may_zip"] = canvas_set.count <= MOST_ZIPPED
         context["export_command"] = command(f"canvases export {canvas_set.slug} exported", python="python")
     if version and context["is_written"]:
