@@ -221,6 +221,21 @@ def test_the_yaml_of_a_dataset_is_numbered_indented_and_left_by_escape(tab: Tab)
     assert str(at) in page.locator(".line-numbers .has-error").all_inner_texts()
 
 
+def test_on_a_phone_the_number_of_a_line_is_as_high_as_its_wrapped_line(tab: Tab) -> None:
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    page = tab.open("/datasets/capitals/edit/yaml/")
+    text = page.locator("#id_file")
+    text.fill(f"name: {'long ' * 40}\ntasks:")
+    heights = page.locator(".line-numbers span").evaluate_all("(all) => all.map((each) => each.offsetHeight)")
+    assert heights[0] >= 100
+    assert heights[0] % 20 == 0
+    fits, scrolls = text.evaluate("(each) => [each.scrollWidth <= each.clientWidth, each.scrollHeight]")
+    assert fits
+    assert scrolls <= text.evaluate("(each) => each.clientHeight")
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.wait_for_function("document.querySelector('.line-numbers span').offsetHeight === 20")
+
+
 def test_what_the_browser_keeps_of_visits_may_be_anything(tab: Tab) -> None:
     page = tab.open("/leaderboard/?dataset=reasoning")
     for kept in ("null", "{", "[null]", '[{"title": 1, "url": "/"}]', '[{"title": "x", "url": "//evil.example/"}]'):

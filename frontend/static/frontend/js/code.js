@@ -4,24 +4,45 @@
   const text = document.querySelector("[data-code] textarea");
   if (!text) return;
 
+  const narrow = matchMedia("(max-width: 960px)");
   const numbers = document.createElement("div");
   numbers.className = "line-numbers";
   numbers.setAttribute("aria-hidden", "true");
   const box = document.createElement("div");
   box.className = "numbered";
+  const measured = document.createElement("div");
+  measured.className = "measured";
+  measured.setAttribute("aria-hidden", "true");
   text.before(box);
-  box.append(numbers, text);
+  box.append(numbers, text, measured);
   const hint = document.createElement("span");
   hint.className = "help";
   hint.textContent = "Tab indents. Esc, then Tab leaves the text.";
   document.querySelector("[data-code] .form-end").append(hint);
 
-  const number = () => {
-    const lines = text.value.split("\n").length;
-    while (numbers.childElementCount > lines) numbers.lastElementChild.remove();
-    while (numbers.childElementCount < lines) {
-      numbers.append(Object.assign(document.createElement("span"), { textContent: numbers.childElementCount + 1 }));
+  const resize = (parent, count, make) => {
+    while (parent.childElementCount > count) parent.lastElementChild.remove();
+    while (parent.childElementCount < count) parent.append(make(parent.childElementCount));
+  };
+  // A number is as high as its line, which phones wrap: the same lines, unseen, are measured in the width of the text.
+  const fit = () => {
+    if (!narrow.matches) {
+      for (const each of numbers.children) each.style.height = "";
+      return;
     }
+    const lines = text.value.split("\n");
+    measured.style.width = `${text.clientWidth}px`;
+    resize(measured, lines.length, () => document.createElement("div"));
+    lines.forEach((line, place) => {
+      const shown = line || "\u200b";
+      if (measured.children[place].textContent !== shown) measured.children[place].textContent = shown;
+    });
+    const heights = Array.from(measured.children, (each) => each.offsetHeight);
+    heights.forEach((height, place) => { numbers.children[place].style.height = `${height}px`; });
+  };
+  const number = () => {
+    resize(numbers, text.value.split("\n").length, (place) => Object.assign(document.createElement("span"), { textContent: place + 1 }));
+    fit();
     numbers.scrollTop = text.scrollTop;
   };
   const mark = () => {
@@ -35,7 +56,8 @@
     const start = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
     text.focus();
     text.setSelectionRange(start, start + (lines[line - 1] ?? "").length);
-    text.scrollTop = (line - 4) * parseFloat(getComputedStyle(text).lineHeight);
+    const [first, above] = [numbers.firstElementChild, numbers.children[Math.max(0, line - 4)]];
+    text.scrollTop = above.offsetTop - first.offsetTop;
   };
   // execCommand, because only what it inserts can be undone.
   const insert = (words) => document.execCommand("insertText", false, words) || text.setRangeText(words);
@@ -64,6 +86,7 @@
     indent(event.shiftKey);
   });
   text.addEventListener("input", number);
+  new ResizeObserver(number).observe(text);
   text.addEventListener("scroll", () => { numbers.scrollTop = text.scrollTop; });
   document.addEventListener("htmx:afterSettle", mark);
   document.addEventListener("click", (event) => {
@@ -72,6 +95,5 @@
     event.preventDefault();
     goTo(Number(link.dataset.line));
   });
-  number();
   mark();
 })();
