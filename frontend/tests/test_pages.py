@@ -992,6 +992,7 @@ def test_a_benchmark_shows_its_title_and_why_it_is_not_ranked_and_is_selected_to
     html = page(client, "/benchmarks/")
     assert ">Short sums</a>" in html
     assert "Only 2 of 4 results have a score" in html.split("Not ranked")[1]
+    assert "of 1 model<" not in html, "without others, it is the best of nothing"
     assert '<input type="checkbox" name="dataset" value="sums" form="selected" aria-label="Select Short sums"' in html
     assert re.search(r'<form id="selected" [^>]*action="/runs/new/"', html)
 

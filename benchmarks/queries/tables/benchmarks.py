@@ -65,7 +65,8 @@ def best_score(row: Benchmark) -> Cell:
     numbers = row.best.numbers
     bounds = "" if numbers.low is None or numbers.high is None else interval(numbers.low, numbers.high)
     count = number(numbers.n) if numbers.n_expected is None else n_of(numbers.n, numbers.n_expected)
-    return [Strong(score(numbers.mean)), Group([" · ".join(filter(None, [bounds, count]))], "soft small", block=True)]
+    said = [Words(bounds, "interval"), Words("·", "wide-only")] if bounds else []
+    return [Strong(score(numbers.mean)), Group([*said, Words(count, "nowrap")], "soft small", block=True)]
 
 
 def best_model(row: Benchmark) -> Cell:
@@ -73,8 +74,11 @@ def best_model(row: Benchmark) -> Cell:
         return Words(row.under or "No results yet", "soft")
     models = [Link(run.model, "model", (run.model,)) for run in row.leaders]
     tie = [soft(row.tie)] if row.tie else []
-    among = Link(f"of {plural(len(row.means), 'model')}", "leaderboard", query={"dataset": row.dataset.slug})
-    parts: list[Part] = [among, *([soft(row.under)] if row.under else [])]
+    parts: list[Part] = []
+    if len(row.means) > 1 or not row.unranked:
+        parts.append(Link(f"of {plural(len(row.means), 'model')}", "leaderboard", query={"dataset": row.dataset.slug}))
+    if row.under:
+        parts.append(soft(row.under))
     if row.unranked:
         parts.append(Group([tag("Not ranked"), Info("coverage", row.unranked)], "nowrap"))
     return [*models, *tie, Group(parts, "soft small", block=True)]
@@ -99,4 +103,5 @@ BENCHMARKS = Table[Benchmark](
         Column("Start", launch_link, "number", hidden_head=True, only="page", given="may_launch"),
     ],
     sortable=True,
+    look="scored",
 )

@@ -69,7 +69,10 @@ def canvas_set_table(scored: Mapping[int, Benchmark] = MappingProxyType({})) -> 
         "Canvas sets, newest first",
         [
             Column(
-                "Set", lambda row: [*_name(row), Group([soft(_origin(row))], "nowrap", block=True)], "name", only="page"
+                "Set",
+                lambda row: [*_name(row), Group([soft(_origin(row))], "nowrap wide-only", block=True)],
+                "name",
+                only="page",
             ),
             Column("Set", _name, "name", only="text"),
             Column("Slug", lambda row: row.slug, only="text"),
@@ -78,9 +81,10 @@ def canvas_set_table(scored: Mapping[int, Benchmark] = MappingProxyType({})) -> 
             Column("Tasks", tasks_of, "number"),
             *(models if scored else []),
             Column("Origin", _origin, only="text"),
-            Column("Created", lambda row: Moment(row.created_at)),
-            Column("Links", _links, look="nowrap", hidden_head=True, only="page"),
+            Column("Created", lambda row: Moment(row.created_at), look="wide-only"),
+            Column("Links", _links, look="nowrap beside", hidden_head=True, only="page"),
         ],
+        look="scored",
     )
 
 

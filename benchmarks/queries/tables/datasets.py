@@ -98,7 +98,7 @@ SCORED_DATASETS = Table[Benchmark](
         Column("Runs", lambda row: _runs(row.dataset), "number"),
         Column("Model scores, 0 to 1", drawn_models, look="nowrap"),
         Column("Best score", best_score, "number"),
-        Column("Best model", best_model, look="wide-only"),
+        Column("Best model", best_model),
         Column("Last run", lambda row: _last_run(row.dataset), look="wide-only"),
         Column(
             "Start",
@@ -108,6 +108,7 @@ SCORED_DATASETS = Table[Benchmark](
             given="may_launch",
         ),
     ],
+    look="scored",
 )
 """The page of datasets, with what models recently scored."""
 
@@ -248,12 +249,13 @@ PRESETS = Table[PresetRow](
         Column("Repository", lambda row: row.preset.repository, only="text"),
         Column("Split", _split, look="wide-only"),
         Column("Examples", lambda row: row.preset.shots, "number", "wide-only"),
-        Column("Metrics", lambda row: ", ".join(map(metric_title, row.preset.metrics)), only="page"),
+        Column("Metrics", lambda row: ", ".join(map(metric_title, row.preset.metrics)), only="page", bare=True),
         Column("Metrics", lambda row: ", ".join(row.preset.metrics), only="text"),
-        Column("License", lambda row: row.preset.license),
+        Column("License", lambda row: row.preset.license, bare=True),
         Column("Action", _import, look="nowrap", hidden_head=True, only="page"),
     ],
     region=True,
+    look="one-line",
 )
 
 
