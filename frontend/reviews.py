@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from benchmarks.metrics.base import VERDICTS, Level
+from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import LOST, UNSCORED, Flag, Label, Outcome, Result, ReviewItem
-from benchmarks.presentation.labels import LABEL_FLAG, metric_title
+from benchmarks.presentation.labels import LABEL_FLAG, OUTCOME, metric_title
 from benchmarks.presentation.numbers import MISSING, n_of, number, score
 from benchmarks.queries.preferences import candidates_of
 from benchmarks.queries.reviews import AnswerLabels, labelable_metrics, levels_of
@@ -118,7 +119,7 @@ def _step_words(position: int | None) -> str:
 
 
 def contradiction(labels: AnswerLabels, result: Result) -> str:
-    """How many labels contradict the outcome: ``People disagree: 2 of 2 say wrong``; empty if none does."""
+    """Who contradicts the outcome: ``Correct by Exact match, wrong by 2 of 2 people``; empty if nobody does."""
     decides = labelable_metrics(result.run)[0]
     own = [each.label.value for each in labels.shown if each.label.metric == decides]
     of_outcome = [value for value in own if value is not None and levels_of(decides, result) == VERDICTS]
@@ -126,8 +127,11 @@ def contradiction(labels: AnswerLabels, result: Result) -> str:
     against = sum(value < HALF if is_right else value > HALF for value in of_outcome)
     if not against or result.outcome in WITHOUT_VERDICT:
         return ""
-    says = "says" if against == 1 else "say"
-    return f"People disagree: {n_of(against, len(of_outcome))} {says} {'wrong' if is_right else 'right'}"
+    metric = metric_named(decides)
+    by = result.run.judge_model if metric and metric.judged else metric_title(decides)
+    people = "person" if len(of_outcome) == 1 else "people"
+    said = "wrong" if is_right else "right"
+    return f"{OUTCOME[result.outcome]} by {by}, {said} by {n_of(against, len(of_outcome))} {people}"
 
 
 def shown_labels(labels: AnswerLabels, result: Result) -> list[LabelRow]:

@@ -54,6 +54,11 @@ class FieldDifferences:
     n_differing: int
     n_fields: int
 
+    @property
+    def telling(self) -> tuple[str, str | None, str | None]:
+        """The first field that both texts have; the first one if they share none."""
+        return next((row for row in self.rows if None not in row), self.rows[0])
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:

@@ -16,7 +16,7 @@ from benchmarks.metrics.base import FAULTS
 from benchmarks.metrics.registered_metrics import is_score, metric_named
 from benchmarks.metrics.rubrics import Rubric
 from benchmarks.metrics.task_parts import RubricValues
-from benchmarks.models import COMPLETED, ERRORS, Outcome, Result, Run, RunStatus
+from benchmarks.models import COMPLETED, ERRORS, Outcome, Run, RunStatus
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions
 from benchmarks.presentation.cells import text_of
@@ -31,6 +31,7 @@ from benchmarks.queries.task_analysis.pages import MOST_COLUMNS
 from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS, settings_shown
 from benchmarks.summary import NO_NUMBERS, Corrected, Expected, MetricNumbers
 from frontend.chart_parts import Measure
+from frontend.result_rows import ResultRow
 
 PLACES = 3
 
@@ -319,10 +320,10 @@ class Failure:
     n: int
     share: float
     where: str
-    examples: Sequence[Result]
+    examples: Sequence[ResultRow]
 
 
-def failures_of(run: Run, examples: Mapping[int, Result]) -> list[Failure]:
+def failures_of(run: Run, examples: Mapping[int, ResultRow]) -> list[Failure]:
     """What failed by outcome and reason: the most frequent outcome first, and in it the most frequent reason."""
     groups, total = run.numbers.failures, sum(run.numbers.outcomes.values())
     of_outcome = Counter[str]()

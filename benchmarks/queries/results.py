@@ -187,6 +187,13 @@ def same_task_elsewhere(task: Task, but: Result | None = None, limit: int = 12) 
     return list(_listed(rows, *_OF_ITS_RUN).select_related("task", "run").order_by("-run_id", "-pk")[:limit])
 
 
+def compared_texts(keys: Sequence[int], length: int) -> dict[int, tuple[str, str]]:
+    """How the expected answer and the answer begin, by the id of the result, where one answer alone is accepted."""
+    rows = Result.objects.filter(pk__in=keys, task__other_answers__isnull=True)
+    texts = Left("task__expected_output", length), Left("transcript__actual_output", length)
+    return {pk: (expected, actual) for pk, expected, actual in rows.values_list("pk", *texts)}
+
+
 def results_to_copy(keys: Sequence[int]) -> list[Result]:
     """Those of the results whose tasks people wrote, with their tasks, in the order of the keys."""
     rows = Result.objects.filter(pk__in=keys, run__dataset__kind=Dataset.Kind.YAML)

@@ -14,6 +14,7 @@ from benchmarks.models import Outcome, Result, Run, Score
 from benchmarks.presentation import labels, numbers, texts
 from benchmarks.queries.task_grid import TaskCell
 from frontend.templatetags.show import badge
+from frontend.result_rows import ResultRow
 from frontend.view_models import AnswerMarks, MetricRow
 
 register = template.Library()
@@ -22,16 +23,14 @@ _PREVIEWED = (
     ' data-row hx-get="{}" hx-trigger="focus{}" hx-target="#preview" hx-select="#answer"'
     ' hx-swap="innerHTML ignoreTitle:true"'
 )
-_BOX = '<input type="checkbox" name="result" value="{}" form="copy-results" aria-label="Select {}"> '
+_BOX = '<td class="tick"><input type="checkbox" name="result" value="{}" form="copy-results" aria-label="Select {}"></td>'
 _ROW = (
-    '<tr><th scope="row">{box}<a href="{link}"{previewed}>{name}</a> <small class="soft">{about}</small></th>'
-    '<td class="outcome">{outcome}{reason}</td>{scores}'
-    '<td class="cut" dir="auto" data-label="Expected">{expected}</td>'
-    '<td class="cut" dir="auto" data-label="Answer">{answer}</td>'
-    '<td class="num wide-only">{time}</td></tr>'
+    '<tr>{box}<th scope="row"><a class="cut" href="{link}"{previewed}>{name}</a>{about}</th>'
+    '<td class="outcome">{outcome}{reason}</td>{scores}{texts}<td class="num wide-only">{time}</td></tr>'
 )
-
-_REASON = ' <small class="cut soft" dir="auto">{}</small>'
+_TEXT = '<td data-label="{}"><span class="cut" dir="auto">{}</span>{}</td>'
+_ERROR = '<td colspan="2" class="line"><span class="cut soft" dir="auto">{}</span></td>'
+_SMALL = ' <small class="cut soft" dir="auto">{}</small>'
 
 
 @cache
@@ -85,7 +84,7 @@ def answer_marks(marks: AnswerMarks, task: int) -> SafeString:
 @register.simple_tag
 def result_rows(
     run: Run,
-    rows: Sequence[tuple[Result, Sequence[Score | None]]],
+    rows: Sequence[ResultRow],
     metrics: Sequence[MetricRow],
     *,
     kept: str = "",
@@ -101,21 +100,21 @@ def result_rows(
     """
     html, of_result, query = [], _result_address(), escape(kept)
     labels_of_scores = [_label(metric.title) for metric in metrics]
-    pruned = run.texts_pruned and f'<span class="soft">{escape(run.texts_pruned)}</span>'
-    for place, (result, scores) in enumerate(rows):
-        name, link = _text(result.task.task_id), of_result.format(run.pk, result.pk) + query
+    for place, row in enumerate(rows):
+        result, name = row.result, _text(row.name)
+        link = of_result.format(run.pk, result.pk) + query
+        reason = _reason(result)
         html.append(
             _ROW.format(
                 box=_BOX.format(result.pk, name) if preview and may_copy else "",
                 link=link,
                 previewed=_PREVIEWED.format(link, "" if place else ", load") if preview else "",
                 name=name,
-                about=escape(_about(result)),
+                about=_small(_about(result)),
                 outcome=badge(result.outcome, result.state),
-                scores="".join(map(_score, scores, labels_of_scores)),
-                expected=_text(result.expected_preview or "–"),
-                answer=pruned or _text(result.actual_preview or "–"),
-                reason=_REASON.format(_text(reason)) if (reason := _reason(result)) != told else "",
+                reason=_small(result.failure if _is_lost(result) else reason) if reason != told else "",
+                scores="".join(map(_score, row.scores, labels_of_scores)),
+                texts=_ERROR.format(_text(result.error_preview or "")) if _is_lost(result) and reason != told else _texts(run, row),
                 time=numbers.milliseconds(result.duration_ms)
                 + (' <span class="soft small">cached response</span>' if result.cached else ""),
             )
@@ -124,9 +123,9 @@ def result_rows(
 
 
 @register.simple_tag
-def shared_reason(rows: Sequence[tuple[Result, Sequence[Score | None]]]) -> str:
+def shared_reason(rows: Sequence[ResultRow]) -> str:
     """The reason that all of several results share; empty otherwise."""
-    reasons = {_reason(result) for result, _ in rows}
+    reasons = {_reason(row.result) for row in rows}
     return reasons.pop() if len(rows) > 1 and len(reasons) == 1 else ""
 
 
@@ -139,10 +138,32 @@ def _text(untrusted: str) -> str:
     return escape(texts.visible(untrusted))
 
 
+def _small(text: str) -> str:
+    return _SMALL.format(_text(text)) if text else ""
+
+
+def _is_lost(result: Result) -> bool:
+    """Whether an error is all that there is to show: no answer, so nothing to hold against what was expected."""
+    return bool(result.error_preview and not result.actual_preview)
+
+
+def _texts(run: Run, row: ResultRow) -> str:
+    """What was expected and answered: of JSON the first field that differs, of other texts the beginnings."""
+    if row.differs:
+        (path, expected, answer), others = row.differs.telling, row.differs.n_differing - 1
+        more = f"and {numbers.number(others)} more" if others else ""
+        both = (expected, path), (answer, more)
+    else:
+        both = (row.result.expected_preview, ""), (row.result.actual_preview or run.texts_pruned, "")
+    return "".join(
+        _TEXT.format(head, _text(text or "–"), _small(small))
+        for head, (text, small) in zip(("Expected", "Answer"), both, strict=True)
+    )
+
+
 def _about(result: Result) -> str:
-    """What a result was asked about: ``Count, 12 shapes, repeat 2``."""
-    parts = [labels.sentence_case(result.group or result.difficulty)]
-    parts += [f"{result.n_shapes} shapes"] if result.n_shapes else []
+    """What the name of a result does not say: ``12 shapes, repeat 2``, ``Easy``."""
+    parts = [f"{result.n_shapes} shapes" if result.n_shapes else labels.sentence_case(result.group or result.difficulty)]
     parts += [f"repeat {result.repeat}"] if result.repeat > 1 else []
     return ", ".join(parts)
 

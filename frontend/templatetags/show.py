@@ -92,6 +92,7 @@ _STROKED = {
 }
 
 
+@register.simple_tag
 @lru_cache(1_000)  # a table has hundreds of a few
 def state_badge(state: str, label: str) -> SafeString:
     """A state: its outline, its color and its label."""

@@ -462,7 +462,7 @@ def test_the_list_of_results_begins_with_those_not_correct(client: Client) -> No
     def listed(query: str) -> list[str]:
         html = page(client, f"/runs/{run.pk}/{query}")
         results = html[html.index('id="results"') :].partition('id="status"')[0]
-        return re.findall(r'<a href="(/runs/[^"]*/results/[^"]*)"', results)
+        return re.findall(r'<a class="cut" href="(/runs/[^"]*/results/[^"]*)"', results)
 
     assert listed("") == [f"/runs/{run.pk}/results/{each.pk}/?outcome=not_correct" for each in failed]
     assert listed("?outcome=") == [f"/runs/{run.pk}/results/{each.pk}/" for each in (first, *failed)]
@@ -477,8 +477,8 @@ def test_a_live_run_shows_what_came_last_what_is_provisional_and_what_is_not_ask
     for url in (f"/runs/{run.pk}/", f"/runs/{run.pk}/status/"):
         html = page(client, url) if url.endswith(f"{run.pk}/") else client.get(url).content.decode()
         newest = html[html.index("Newest results") :]
-        assert "task-1" in newest, url
-        assert "task-2" in newest, url
+        assert "Task 1" in newest, url
+        assert "Task 2" in newest, url
         assert "What failed so far" in html, url
         assert "The score is final when the run completes." in html, url
         assert re.search(r"No answer yet\s*<b>3</b>", html), url
@@ -488,12 +488,12 @@ def test_a_live_run_shows_what_came_last_what_is_provisional_and_what_is_not_ask
     assert 'id="results"' in page(client, f"/runs/{run.pk}/?outcome=")
 
 
-def test_the_errors_of_results_stand_beneath_their_outcome(client: Client) -> None:
+def test_errors_stand_in_the_place_of_texts_of_which_there_are_none(client: Client) -> None:
     run = make_scored_run(values=(0.0, None), answer="five")
     html = page(client, f"/runs/{run.pk}/")
     rows = [row.partition("</th>")[2].split("</td>") for row in html[html.index('id="results"') :].split("<tr>")[2:]]
-    cells = [[" ".join(re.sub("<[^>]+>", "", row[place]).split()) for place in (0, 3)] for row in rows]
-    assert cells == [["Wrong", "five"], ["Provider error No first byte within 120 s. five", "–"]]
+    cells = [[" ".join(re.sub("<[^>]+>", "", row[place]).split()) for place in (0, 2, 3)] for row in rows]
+    assert cells == [["Wrong", "2", "five"], ["Provider error", "No first byte within 120 s. five", "200 ms"]]
 
 
 def test_titles_name_the_run_and_the_result(client: Client) -> None:

@@ -49,13 +49,17 @@ def test_a_label_is_saved_shown_corrected_and_withdrawn(client: Client) -> None:
 
 def test_labels_that_contradict_the_outcome_say_so(client: Client) -> None:
     run = make_scored_run(make_dataset(2), (1.0, 0.0), metrics=("exact_match",))
-    for result, value, said in zip(run.results.order_by("position"), ("0.0", "1.0"), ("wrong", "right"), strict=True):
+    dispute = "Correct by Exact match, wrong by 1 of 1 person", "Wrong by Exact match, right by 1 of 1 person"
+    for result, value, said in zip(run.results.order_by("position"), ("0.0", "1.0"), dispute, strict=True):
         page = f"/runs/{run.pk}/results/{result.pk}/"
         html = client.post(f"{page}label/", {"metric": "exact_match", "value": value}, follow=True).content.decode()
-        assert f"People disagree: 1 of 1 says {said}" in html
+        ruling = html.partition("Question")[0]
+        assert said in ruling
+        assert "<span>Disputed</span>" in ruling
         agreed = {"metric": "exact_match", "value": "1.0" if value == "0.0" else "0.0"}
         html = client.post(f"{page}label/", agreed, follow=True).content.decode()
         assert "1 label by people" in html
+        assert "Disputed" not in html
 
 
 def test_a_label_with_mistakes_is_refused_with_a_message(client: Client) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib import messages
@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.analysis.rankings import under_baseline
 from benchmarks.engine.configured import provider_named
-from benchmarks.models import COMPLETED, Outcome, Result, Run, RunStatus, Score, ShareLink, Task
+from benchmarks.models import COMPLETED, Outcome, Run, RunStatus, ShareLink, Task
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
 from benchmarks.presentation.labels import RESULT_STATE, metric_title, sentence_case
@@ -50,6 +50,7 @@ from frontend import params
 from frontend.chips import Chip, chips
 from frontend.inbox import drop_notices, provider_page
 from frontend.judges import judge_reliability, panel_rows
+from frontend.result_rows import rows_of_examples, rows_of_page
 from frontend.run_charts import run_charts, surface_charts, surface_said, telling_charts, variant_of
 from frontend.sharing import shared_or_shareable
 from frontend.view_models import (
@@ -161,11 +162,12 @@ def _results(request: HttpRequest, run: Run) -> dict[str, Any]:
         else None,
         "chips": shown_chips,
         "widened": _widened(run, shown_chips) if len(shown_chips) > 1 and not results.rows else (),
+        "emptying": _emptying(run, request.GET, shown_chips) if shown_chips and not results.rows else (),
         "kept": params.kept(query),
         "is_filtered": bool(params.kept(request.GET)),
         "lists_results": not run.is_live or "outcome" in query or bool(params.kept(query)),
         "results": results,
-        "rows": _result_rows(run, results),
+        "rows": rows_of_page(run, results),
         "not_correct": NOT_CORRECT,
         "sorts": SORTS,
         "search_window": SEARCH_WINDOW,
@@ -178,12 +180,26 @@ def _results(request: HttpRequest, run: Run) -> dict[str, Any]:
 
 def _widened(run: Run, shown: Sequence[Chip]) -> list[tuple[Chip, str]]:
     """Of filters that together select nothing, those without which some results are left, and how many."""
-    pages = [(chip, result_page(run, params.result_filters(QueryDict(chip.url.removeprefix("?"))))) for chip in shown]
+    pages = [(chip, _selected(run, QueryDict(chip.url.removeprefix("?")))) for chip in shown]
     return [
         (chip, f"{plural(len(page.rows), 'result')}{' or more' if page.after else ''}")
         for chip, page in pages
         if page.rows
     ]
+
+
+def _emptying(run: Run, query: QueryDict, shown: Sequence[Chip]) -> list[Chip]:
+    """The filters that select nothing without the others either. A metric selects by the bounds of its score."""
+    names = [name for name in _CHIPS if params.text(query, name)]
+    alone = [QueryDict(mutable=True) for _ in names]
+    for kept, name in zip(alone, names, strict=True):
+        kept.update({each: params.text(query, each) for each in (name, "metric")})
+    return [chip for chip, kept in zip(shown, alone, strict=True) if not _selected(run, kept).rows]
+
+
+def _selected(run: Run, query: QueryDict) -> ResultPage:
+    """The first results that the filters select. Not in the chosen order, which leaves out what has no such value."""
+    return result_page(run, replace(params.result_filters(query), sort="position"))
 
 
 def _controls(request: HttpRequest, run: Run) -> dict[str, Any]:
@@ -218,7 +234,7 @@ def status(request: HttpRequest, pk: int) -> HttpResponse:
     run = run_or_404(pk, reads.run_status)
     context = _status(run)
     if not run.is_live:  # they give way with everything else, once the page has fetched its other parts
-        context["newest"] = _result_rows(run, newest_results(run))
+        context["newest"] = rows_of_page(run, newest_results(run))
     response = render(request, "frontend/runs/status.html", context)
     if not context["still_changes"]:
         response["HX-Trigger"] = "run-ended"  # the page fetches its other parts once, and polls no more
@@ -333,18 +349,12 @@ _ACTIONS: dict[str, Callable[[Run, HttpRequest], Any]] = {
 }
 
 
-def _result_rows(run: Run, page: ResultPage) -> list[tuple[Result, list[Score | None]]]:
-    """Each result of the page with its score on each metric that the run stores scores of."""
-    names = [name for name in run.all_metrics if name in run.metrics]
-    return [(result, [page.scores.get(result.pk, {}).get(name) for name in names]) for result in page.rows]
-
-
 def _status(run: Run) -> dict[str, Any]:
     metrics, outcomes = metric_rows(run), outcome_counts(run)
     table = table_of(run) if run.status in COMPLETED else NO_TABLE
     comparable, own, n_ranked = comparables(table), table.place_of(run), table.n_ranked
     numbers, judges = run.numbers_of(run.headline), judges_of_headline(run)
-    failures, n_counted = failures_of(run, examples_of(run)), sum(each.count for each in outcomes)
+    failures, n_counted = failures_of(run, rows_of_examples(examples_of(run))), sum(each.count for each in outcomes)
     by_n = sorted(failures, key=lambda failure: -failure.n)
     unscored = [failure for failure in failures if failure.scores_zero is False]
     return {
@@ -378,7 +388,7 @@ def _status(run: Run) -> dict[str, Any]:
         "cause": max(unscored, key=lambda failure: failure.n) if unscored else None,
         # The message above says it of all results.
         "is_told": run.status == RunStatus.FAILED and len(failures) == 1 and unscored and unscored[0].n == n_counted,
-        "newest": _result_rows(run, newest_results(run)) if run.is_live else [],
+        "newest": rows_of_page(run, newest_results(run)) if run.is_live else [],
         "stalled": _stalled(run),
         "stopped_by": sentences.error_sentence(run.error_message, run.model),
         "waiting": sentences.waiting(run.waits_until, run.done, run.total),

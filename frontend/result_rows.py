@@ -1,0 +1,55 @@
+"""Results as lists show them: with their scores, and with the fields at which an answer in JSON differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.models import Outcome, Result, Run, Score
+from benchmarks.queries.results import ResultPage, compared_texts
+from frontend.texts import FieldDifferences, differing_fields
+
+JSON_LENGTH = 4_000
+"""Characters of the expected answer and of the answer; longer JSON is listed by its beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """``scores``: on each metric of the list, in order. ``differs``: ``None`` unless fields of two JSON texts differ."""
+
+    result: Result
+    scores: Sequence[Score | None] = ()
+    differs: FieldDifferences | None = None
+
+    @property
+    def name(self) -> str:
+        return self.result.task.name or self.result.task.task_id
+
+
+def rows_of_page(run: Run, page: ResultPage) -> list[ResultRow]:
+    """Each result of the page with its score on each metric that the run stores scores of."""
+    names = [name for name in run.all_metrics if name in run.metrics]
+    differing = _differing(page.rows)
+    return [
+        ResultRow(each, [page.scores.get(each.pk, {}).get(name) for name in names], differing.get(each.pk))
+        for each in page.rows
+    ]
+
+
+def rows_of_examples(examples: Mapping[int, Result]) -> dict[int, ResultRow]:
+    differing = _differing(examples.values())
+    return {pk: ResultRow(each, differs=differing.get(pk)) for pk, each in examples.items()}
+
+
+def _differing(results: Iterable[Result]) -> dict[int, FieldDifferences]:
+    """The fields that differ, by the id of the result; one query, or none where nothing looks like JSON."""
+    keys = [
+        each.pk
+        for each in results
+        if each.outcome in (Outcome.PARTIAL, Outcome.WRONG)
+        and each.actual_preview
+        and (each.expected_preview or "").lstrip()[:1] in ("{", "[")
+    ]
+    texts = compared_texts(keys, JSON_LENGTH) if keys else {}
+    found = {pk: differing_fields(*both) for pk, both in texts.items()}
+    return {pk: fields for pk, fields in found.items() if fields}
