@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -52,6 +53,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         raise pytest.UsageError("This version of pytest-xdist does not group tests with this version of pytest.")
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No worker runs beside a command, so nobody is waited for."""
+    monkeypatch.setattr("benchmarks.management.following.WAIT_FOR_WORKER_SECONDS", 0.0)
+    monkeypatch.setattr("benchmarks.management.following.POLL_SECONDS", 0.01)
+    monkeypatch.setattr("benchmarks.engine.execution.sweeper.ENQUEUE_AGAIN_AFTER", timedelta())
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ JSON_LENGTH = 4_000
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """``scores``: on each metric of the list, in order. ``differs``: ``None`` unless fields of two JSON texts differ."""
+    """``scores``: on each metric of the list. ``differs``: ``None`` unless fields of two JSON texts differ."""
 
     result: Result
     scores: Sequence[Score | None] = ()

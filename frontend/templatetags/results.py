@@ -13,8 +13,8 @@ from django.utils.safestring import SafeString, mark_safe
 from benchmarks.models import Outcome, Result, Run, Score
 from benchmarks.presentation import labels, numbers, texts
 from benchmarks.queries.task_grid import TaskCell
-from frontend.templatetags.show import badge
 from frontend.result_rows import ResultRow
+from frontend.templatetags.show import badge
 from frontend.view_models import AnswerMarks, MetricRow
 
 register = template.Library()
@@ -23,7 +23,9 @@ _PREVIEWED = (
     ' data-row hx-get="{}" hx-trigger="focus{}" hx-target="#preview" hx-select="#answer"'
     ' hx-swap="innerHTML ignoreTitle:true"'
 )
-_BOX = '<td class="tick"><input type="checkbox" name="result" value="{}" form="copy-results" aria-label="Select {}"></td>'
+_BOX = (
+    '<td class="tick"><input type="checkbox" name="result" value="{}" form="copy-results" aria-label="Select {}"></td>'
+)
 _ROW = (
     '<tr>{box}<th scope="row"><a class="cut" href="{link}"{previewed}>{name}</a>{about}</th>'
     '<td class="outcome">{outcome}{reason}</td>{scores}{texts}<td class="num wide-only">{time}</td></tr>'
@@ -103,7 +105,7 @@ def result_rows(
     for place, row in enumerate(rows):
         result, name = row.result, _text(row.name)
         link = of_result.format(run.pk, result.pk) + query
-        reason = _reason(result)
+        reason, lost = _reason(result), _is_lost(result)
         html.append(
             _ROW.format(
                 box=_BOX.format(result.pk, name) if preview and may_copy else "",
@@ -112,9 +114,9 @@ def result_rows(
                 name=name,
                 about=_small(_about(result)),
                 outcome=badge(result.outcome, result.state),
-                reason=_small(result.failure if _is_lost(result) else reason) if reason != told else "",
+                reason=_small(result.failure if lost else reason) if reason != told else "",
                 scores="".join(map(_score, row.scores, labels_of_scores)),
-                texts=_ERROR.format(_text(result.error_preview or "")) if _is_lost(result) and reason != told else _texts(run, row),
+                texts=_ERROR.format(_text(result.error_preview or "")) if lost and reason != told else _texts(run, row),
                 time=numbers.milliseconds(result.duration_ms)
                 + (' <span class="soft small">cached response</span>' if result.cached else ""),
             )
@@ -154,7 +156,7 @@ def _texts(run: Run, row: ResultRow) -> str:
         more = f"and {numbers.number(others)} more" if others else ""
         both = (expected, path), (answer, more)
     else:
-        both = (row.result.expected_preview, ""), (row.result.actual_preview or run.texts_pruned, "")
+        both = (row.result.expected_preview or "", ""), (row.result.actual_preview or run.texts_pruned, "")
     return "".join(
         _TEXT.format(head, _text(text or "–"), _small(small))
         for head, (text, small) in zip(("Expected", "Answer"), both, strict=True)
@@ -163,7 +165,8 @@ def _texts(run: Run, row: ResultRow) -> str:
 
 def _about(result: Result) -> str:
     """What the name of a result does not say: ``12 shapes, repeat 2``, ``Easy``."""
-    parts = [f"{result.n_shapes} shapes" if result.n_shapes else labels.sentence_case(result.group or result.difficulty)]
+    kind = labels.sentence_case(result.group or result.difficulty)
+    parts = [f"{result.n_shapes} shapes" if result.n_shapes else kind]
     parts += [f"repeat {result.repeat}"] if result.repeat > 1 else []
     return ", ".join(parts)
 

@@ -94,10 +94,10 @@ def test_the_inbox_names_a_model_once_and_says_why_its_run_stopped(client: Clien
 def test_filters_that_together_select_nothing_are_offered_for_removal(client: Client) -> None:
     run = make_scored_run(values=(1.0, 0.0, None))
     html = client.get(f"/runs/{run.pk}/?outcome=refused&low=1").content.decode()
-    assert "No result of the run matches" in html
+    assert "No results match" in html
     assert html.index('id="results"') < html.index('id="status"'), "what was asked for comes first"
     html = client.get(f"/runs/{run.pk}/?outcome=provider_error&low=2&sort=-duration").content.decode()
-    said = html.partition("No result of the run matches")[2].partition("</div>")[0]
+    said = html.partition("No results match")[2].partition("</div>")[0]
     assert 'href="?outcome=provider_error&amp;sort=-duration#results">Score at least: 2' in said
     assert re.findall("Remove “(.+?)” (.+?)</a>", said) == [("Score at least: 2", "(1 result)")]
     html = client.get(f"/runs/{run.pk}/?outcome=wrong&low=1&sort=-duration").content.decode()
@@ -113,5 +113,5 @@ def test_of_json_that_is_not_right_the_first_field_that_differs_is_listed(client
     html = page(client, f"/runs/{run.pk}/")
     row = html[html.index('id="results"') :].split("<tr>")[2]
     said = " ".join(re.sub("<[^>]+>", " ", row.partition("</th>")[2]).split())
-    assert '&quot;x&quot; b &quot;&lt;y&gt;&quot; and 2 more' in said
+    assert "&quot;x&quot; b &quot;&lt;y&gt;&quot; and 2 more" in said
     assert "b &quot;&lt;y&gt;&quot;" in html.partition("What failed")[2].partition("</section>")[0], "nor as an example"

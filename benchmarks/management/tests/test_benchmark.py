@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from datetime import timedelta
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -16,7 +15,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from benchmarks.engine.execution.dispatch import work_on_run_once
-from benchmarks.management import following, running
+from benchmarks.management import running
 from benchmarks.management.commands.benchmark import Command
 from benchmarks.models import Dataset, Result, Run, RunStatus, Score, Task
 from benchmarks.presentation.numbers import interval, score
@@ -29,16 +28,8 @@ from tests.support.factories import JUDGE, MODEL, make_dataset, make_run, make_t
 from tests.support.page_factories import make_scored_run
 from tests.support.running import VERDICT, Endpoint, is_trial
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("impatient")]
 SUMS = ("sums", "--model", MODEL, "--metrics", "exact_match")
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker runs in these tests, so nobody is waited for."""
-    monkeypatch.setattr(following, "WAIT_FOR_WORKER_SECONDS", 0.0)
-    monkeypatch.setattr(following, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr("benchmarks.engine.execution.sweeper.ENQUEUE_AGAIN_AFTER", timedelta())
 
 
 run = partial(run_command, "benchmark")

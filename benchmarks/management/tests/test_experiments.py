@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from benchmarks.management import following
 from benchmarks.models import Experiment
 from tests.support.commands import run_command
 from tests.support.factories import JUDGE, MODEL, make_dataset
 from tests.support.running import Endpoint
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("impatient")]
 
 FILE = f"""
 name: Prompts
@@ -41,14 +39,6 @@ MALFORMED = {
     FILE + "speed: 3\n": "prompts.yaml:13: speed: Unknown field",
     FILE + "budget_usd: 1\n": "prompts.yaml:13: budget_usd: A budget requires max_tokens",
 }
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker runs in these tests, so nobody is waited for."""
-    monkeypatch.setattr(following, "WAIT_FOR_WORKER_SECONDS", 0.0)
-    monkeypatch.setattr(following, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr("benchmarks.engine.execution.sweeper.ENQUEUE_AGAIN_AFTER", timedelta())
 
 
 run = partial(run_command, "benchmark", "experiment")

@@ -13,7 +13,6 @@ from benchmarks.codec import stored
 from benchmarks.engine.canvas_sets.generation import grow
 from benchmarks.engine.execution.dispatch import work_on_run_once
 from benchmarks.engine.execution.executor import STOPPING
-from benchmarks.management import following
 from benchmarks.models import AuditEntry, Dataset, DatasetVersion, Run, RunStatus, Task, WebhookDelivery
 from benchmarks.queries.datasets import dataset_list, runnable_datasets
 from benchmarks.queries.judges import agreement_of, answers_to_judge, latest_calibrations
@@ -305,13 +304,6 @@ def test_a_bad_request_names_its_field(endpoint: Endpoint, canvas_set: CanvasSet
 
 def test_judges_are_calibrated_for_metrics_that_compare_with_the_reference() -> None:
     assert calibratable_metrics() == ["correctness"]
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker runs in these tests, so nobody is waited for."""
-    monkeypatch.setattr(following, "WAIT_FOR_WORKER_SECONDS", 0.0)
-    monkeypatch.setattr(following, "runs_without_worker", lambda: Run.objects.values_list("pk", flat=True))
 
 
 judge = partial(run_command, "judge")
