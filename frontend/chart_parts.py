@@ -41,6 +41,8 @@ class Chart:
     rows: tuple[tuple[Cell, ...], ...]
     links: tuple[str, ...] = ()
     """For each row, the address of what is behind it: for readers who do not point at marks."""
+    key: tuple[str, ...] = ()
+    """The names of points that phones show as numbers, from 1."""
 
     @property
     def linked_rows(self) -> list[tuple[tuple[Cell, ...], str]]:

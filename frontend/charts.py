@@ -19,7 +19,7 @@ from benchmarks.presentation.texts import cut
 from benchmarks.summary import Expected
 from frontend import tradeoffs
 from frontend.chart_parts import FIGURES, INTERVAL_COLUMNS, Chart, Measure, Row, figures, sentence, tooltip
-from frontend.label_places import PHONE_WIDTH, label_places
+from frontend.label_places import PHONE_WIDTH, is_near, label_places
 from frontend.large_ruler import MOST_MARKS, LargeRuler, Scored
 from frontend.plots import Axis, Plot, percent, round_axis, round_step
 
@@ -194,9 +194,15 @@ def quality_against(
     spans = [(y.share(point["low"]), y.share(point["high"])) for point in points]
     places = label_places([point["words"] for point in points], spots, best, spans)
     narrow = label_places([point["short"] for point in points], spots, best, spans, PHONE_WIDTH)
-    # A phone has room for the names of those to choose from.
-    for index, (point, place) in enumerate(zip(points, places, strict=True)):
-        point |= {"place": place, "narrow": narrow[index] if index in best else None}
+    # A phone that has no room for all names beside their points numbers these; the names stand below.
+    key = () if all(map(is_near, narrow)) else tuple(point["label"] for point in points)
+    if key:
+        numbers = [str(place) for place in range(1, len(points) + 1)]
+        narrow = label_places(numbers, spots, best, spans, PHONE_WIDTH)
+        points = [point | {"short": shown} for point, shown in zip(points, numbers, strict=True)]
+    points = [
+        point | {"place": here, "narrow": there} for point, here, there in zip(points, places, narrow, strict=True)
+    ]
     unknown = [row.label for row in contenders if _expense(row, by) is None]
     title, note = f"{measure.title} versus {words}", _note(by, points, unknown)
     return Chart(
@@ -205,7 +211,8 @@ def quality_against(
         note,
         (tradeoffs.drawn(points, best, x, y, sentence(title, note)),),
         ("Model", column.format(latency), *INTERVAL_COLUMNS, "Efficient frontier"),
-        tuple(tuple(point[key] for key in ("label", "x", *FIGURES, "frontier")) for point in points),
+        tuple(tuple(point[figure] for figure in ("label", "x", *FIGURES, "frontier")) for point in points),
+        key=key,
     )
 
 

@@ -103,6 +103,11 @@ def label_places(
     return chosen
 
 
+def is_near(key: str | None) -> bool:
+    """Whether a name has a place, and one beside its point."""
+    return key is not None and abs(PLACES[key].dy) not in FAR
+
+
 def share_of(value: float, low: float, high: float, *, log: bool = False) -> float:
     """The position of a value on an axis, from 0 to 1; the middle if the axis has no length."""
     if log:

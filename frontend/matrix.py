@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, QueryDict
+from django.template.defaultfilters import pluralize
 
 from benchmarks.analysis.averages import Average, can_average
 from benchmarks.analysis.comparisons import FACETS
@@ -41,6 +42,7 @@ from frontend.chips import Choice, choice
 from frontend.large_ruler import LargeRuler, Scored
 from frontend.parting import parting
 from frontend.preferences import Ranked
+from frontend.ruler import ends
 from frontend.view_models import metric_row
 
 TINTS = (0.2, 0.5, 0.7, 0.86)
@@ -159,8 +161,8 @@ def _piece(at: int, span: range) -> str:
     return "first" if at == span[0] else "last" if at == span[-1] else "middle"
 
 
-def large_ruler(grid: Matrix, metric: str) -> LargeRuler:
-    """The overall scores of the ranked rows; baselines beside them."""
+def large_ruler(grid: Matrix, guess: float | None) -> LargeRuler:
+    """The overall scores of the ranked rows; baselines and what guessing scores beside them."""
     scored = [
         Scored(row.name.removesuffix(f" ({row.variant})"), row.variant, *row.overall, row.place.group)
         for row in grid.rows
@@ -171,10 +173,10 @@ def large_ruler(grid: Matrix, metric: str) -> LargeRuler:
         for row in grid.rows
         if row.is_baseline and row.overall and not row.place
     ]
-    return LargeRuler(scored, baselines, _guess(grid, metric))
+    return LargeRuler(scored, baselines, guess)
 
 
-def _guess(grid: Matrix, metric: str) -> float | None:
+def guess_over(grid: Matrix, metric: str) -> float | None:
     """The average over the columns of what guessing scores; ``None`` unless it is known for each."""
     guesses = [
         next((guess for cell in column if cell and (guess := cell.run.guess_of(metric_of(cell.run, metric)))), None)
@@ -204,7 +206,7 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
     alone = grid.columns[0].run if len({column.run.dataset_id for column in grid.columns}) == 1 else None
     datasets = reads.matrix(runs, metric, dataset) if facet else grid
     changes = effects(datasets)
-    counts = shared_counts([row.cells for row in grid.rows])
+    counts, guess = shared_counts([row.cells for row in grid.rows]), guess_over(grid, metric)
     first = [board_row(row, own, counts) for row, own in zip(ranked, joined, strict=True)]
     rest = [board_row(row, (), counts) for row in grid.rows if not row.place]
     bounds = [abs(bound) for row in changes.rows for e in (*row.cells, row.overall) if e for bound in (e.low, e.high)]
@@ -217,7 +219,7 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
         "aside": _parts_of_datasets(grid, metric),
         "beside": [*grid.sentences[2:], *filter(None, [grid.same_sentence])],
         "covers": covers_of(runs).sentence if ranked else "",
-        "ruler": large_ruler(grid, metric),
+        "ruler": large_ruler(grid, guess),
         "parting": parting([row for row in grid.rows if row.place]),
         "ranked": first,
         "unranked": rest,
@@ -228,12 +230,13 @@ def matrix_context(request: HttpRequest, runs: Sequence[Run]) -> dict[str, Any]:
         "datasets": sorted({(run.dataset.slug, run.dataset.title) for run in runs}),
         "facets": reads.facets_of(alone) if alone else [],
         "metric": metric,
+        "guess": guess,
         "margin": f"{100 * margin:g}",
         "has_margin": bool(grid.same_sentence),
         "dataset": dataset,
         "facet": facet,
         "effects": changes,
-        "effect_bound": max(bounds, default=0.0),
+        "effect_bound": ends(bounds),
         "has_variants": any(run.variant for run in runs),
     }
 
@@ -258,7 +261,7 @@ def comparison_choices(query: QueryDict, shown: Mapping[str, Any]) -> list[Choic
         choices.append(choice(query, "judge", "Judge", JUDGES.items(), shown["judge"]))
     if shown["has_margin"]:
         points = sorted({*MARGINS, shown["margin"]}, key=float)
-        titles = [(each, f"Same within {each} point{'' if each == '1' else 's'}") for each in points]
+        titles = [(each, f"Same within {each} point{pluralize(each)}") for each in points]
         choices.append(choice(query, "margin", "Difference", titles, shown["margin"]))
     return choices
 
@@ -321,8 +324,8 @@ def matrix_charts(context: Mapping[str, Any]) -> list[Chart | None]:
         Contender(each.row.name, _level(each.row, context["metric"]), each.cost, each.latency_ms, each.row.model)
         for each in ranked
     ]
-    latency, guess = latency_title(each.row for each in ranked), _guess(context["matrix"], context["metric"])
-    return [charts.quality_against(by, contenders, measure, latency, guess) for by in ("cost", "latency")]
+    latency = latency_title(each.row for each in ranked)
+    return [charts.quality_against(by, contenders, measure, latency, context["guess"]) for by in ("cost", "latency")]
 
 
 def versus(a: Run, b: Run) -> list[tuple[str, str, str, str]]:

@@ -7,10 +7,11 @@ others have a label.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from benchmarks.presentation.cells import Mean
@@ -50,6 +51,19 @@ def difference_ruler(mean: float, low: float, high: float, bound: float) -> Safe
     """A difference and its interval on a line from minus ``bound`` to ``bound``, with zero in the middle."""
     axis = Axis(low=-(bound or 1.0), high=bound or 1.0)
     return _svg(axis, _level(axis, mean, low, high))
+
+
+def ends(bounds: Iterable[float]) -> float:
+    """Where a line of differences ends: the widest of their bounds, up to whole five points."""
+    return math.ceil(round(20 * max(bounds, default=0.0), 9)) / 20
+
+
+def difference_scale(bound: float) -> SafeString:
+    """What the ends and the middle of a line of differences are, in points."""
+    most = f"{100 * (bound or 1.0):g}"
+    texts = (("0%", "start", f"−{most}"), ("50%", "middle", "0"), ("100%", "end", f"+{most}"))
+    marks = format_html_join("", '<text x="{}" y="11" text-anchor="{}">{}</text>', texts)
+    return format_html('<svg class="ruler" width="{}" height="14" aria-hidden="true">{}</svg>', WIDTH, marks)
 
 
 def strip(others: Sequence[float], best: Mean | None, guess: float | None, label: str, width: float) -> SafeString:

@@ -23,10 +23,10 @@ class Column(Generic[R]):
     """``cell`` is what a row says below ``head``.
 
     ``kind`` "number" stands to the right, and "name" names the row. ``look`` are classes of its cells, such as
-    ``nowrap``; "wide-only" leaves the column out on phones, where the cells of a ``bare`` one have no label. ``sort``
-    is the key by which the server sorts, ``info`` a word of the glossary. ``hidden_head`` is a head for screen readers
-    only. ``only`` a page, or only text and files, have the column. ``given`` names what must hold for it to be shown,
-    which ``Table.where`` is told.
+    ``nowrap``; "wide-only" leaves the column out on phones, where the cells of a ``bare`` one have no label, and those
+    of one with a ``unit`` have that behind them in place of the label. ``sort`` is the key by which the server sorts,
+    ``info`` a word of the glossary. ``hidden_head`` is a head for screen readers only. ``only`` a page, or only text
+    and files, have the column. ``given`` names what must hold for it to be shown, which ``Table.where`` is told.
     """
 
     head: str
@@ -39,6 +39,7 @@ class Column(Generic[R]):
     only: Literal["", "page", "text"] = ""
     given: str = ""
     bare: bool = False
+    unit: str | None = None
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,14 @@ for _write in (
 for _label in (labels.words, labels.sentence_case, labels.metric_title, labels.event_title):
     register.filter(_label.__name__, _label)
 register.filter("points", numbers.signed_points)
-for _drawing in (ruler.ruler, ruler.difference_ruler, bars.spark, bars.split_bar, bars.stacked_outcomes):
+for _drawing in (
+    ruler.ruler,
+    ruler.difference_ruler,
+    ruler.difference_scale,
+    bars.spark,
+    bars.split_bar,
+    bars.stacked_outcomes,
+):
     register.simple_tag(_drawing)
 register.simple_tag(code_block)
 register.simple_tag(numbers.money_range)

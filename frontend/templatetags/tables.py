@@ -53,8 +53,15 @@ def _cell(column: Column[Any], cell: cells.Cell, context: Context, in_card: bool
     if in_card and cells.cell_text(cell) == numbers.MISSING:
         look = f"{look} wide-only"
     tag = 'th scope="row"' if column.kind == "name" else "td"
-    label = format_html(' data-label="{}"', column.head) if in_card and _needs_label(column, cell) else ""
+    label = _label(column, cell) if in_card else ""
     return f"<{tag}{_classes(look.strip())}{label}>{_drawn(cell, context)}</{tag[:2]}>"
+
+
+def _label(column: Column[Any], cell: cells.Cell) -> str:
+    """What a card writes before or behind a cell."""
+    if column.unit is not None:
+        return format_html(' data-unit="{}"', column.unit)
+    return format_html(' data-label="{}"', column.head) if _needs_label(column, cell) else ""
 
 
 def _needs_label(column: Column[Any], cell: cells.Cell) -> bool:

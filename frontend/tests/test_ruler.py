@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,6 +52,15 @@ def test_a_difference_has_zero_in_the_middle() -> None:
     assert places(html, "lead") == [88]
     assert rects(html) == [("band", 60, 116), ("half", 74, 102)]
     assert places(ruler.difference_ruler(0.0, 0.0, 0.0, 0.0), "lead") == [60]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "end", "texts"),
+    [([0.993, 0.2], 1.0, ["−100", "0", "+100"]), ([0.05], 0.05, ["−5", "0", "+5"]), ([], 0.0, ["−100", "0", "+100"])],
+)
+def test_a_line_of_differences_ends_at_whole_points(bounds: list[float], end: float, texts: list[str]) -> None:
+    assert ruler.ends(bounds) == end
+    assert re.findall(r">([^<]+)</text>", ruler.difference_scale(end)) == texts
 
 
 def test_several_models_stand_on_one_ruler_and_the_best_has_its_interval() -> None:

@@ -78,6 +78,14 @@ def test_rows_that_are_wider_than_a_phone_become_cards_with_labels_where_a_value
     assert "cards" not in columns(4, look="wide-only")
 
 
+def test_a_value_with_a_unit_needs_no_label_in_a_card() -> None:
+    heads = ["Model", "Cost", "Rate", "Time"]
+    columns = [Column[object](head, lambda _: "7", unit="per 1,000" if head == "Cost" else None) for head in heads]
+    shown = {"shown": Table[object]("Things", columns).of([None])}
+    html = Template("{% load tables %}{% table shown %}").render(Context(shown))
+    assert '<td data-unit="per 1,000">7</td><td data-label="Rate">7</td>' in html
+
+
 def test_a_button_is_a_form_with_the_token_of_the_page() -> None:
     html = drawn(Button("Revoke", "Revoke token a", "revoke-token", (3,), {"back": "links"}, look="danger"))
     assert '<form method="post" action="/settings/tokens/3/revoke/">' in html

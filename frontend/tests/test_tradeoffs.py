@@ -43,14 +43,31 @@ def test_the_frontier_is_a_line_of_steps_through_the_best() -> None:
     ]
 
 
-def test_a_phone_has_shorter_names_of_the_best_at_places_of_their_own() -> None:
+NARROW = r'<text class="name narrow" [^>]+>([^<]+)</text>'
+
+
+def test_a_phone_has_shorter_names_at_places_of_their_own() -> None:
     html = drawn(
         contender("v/x-of-a-long-name-that", 0.75, 2.0),
         contender("vendor/y", 0.5, 1.0),
         contender("vendor/z", 0.2, 3.0),
     )
-    assert re.findall(r'<text class="name narrow" [^>]+>([^<]+)</text>', html) == ["x-of-a-long-name-th…", "y"]
+    assert re.findall(NARROW, html) == ["x-of-a-long-name-th…", "y", "z"]
     assert len(re.findall(r'<text class="name" ', html)) == 3
+
+
+def test_a_phone_without_room_for_all_names_has_numbers_and_a_key() -> None:
+    close = [contender(f"vendor/of-a-long-name-{place}", 0.5, 1.0 + place / 100) for place in range(4)]
+    chart = charts.quality_against("cost", close, SCORE)
+    assert chart is not None
+    assert chart.key == tuple(each.label for each in close)
+    assert sorted(re.findall(NARROW, chart.panels[0])) == ["1", "2", "3", "4"]
+
+
+def test_names_that_all_have_room_need_no_key() -> None:
+    chart = charts.quality_against("cost", [contender("a/x", 0.75, 1.0), contender("a/y", 0.5, 2.0)], SCORE)
+    assert chart is not None
+    assert chart.key == ()
 
 
 def test_variants_of_one_model_are_joined_by_a_dashed_line() -> None:

@@ -25,6 +25,7 @@ from frontend import charts, params
 from frontend.chart_parts import Chart
 from frontend.matrix import comparison_choices, matrix_charts, matrix_context, versus
 from frontend.navigation import trail
+from frontend.ruler import ends
 from frontend.run_choice import by_benchmark, likely, on_one_benchmark
 from frontend.sharing import shared_or_shareable
 from frontend.task_grid import grid_context
@@ -142,7 +143,7 @@ def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:
         "shared": shared,
         "split": shared._asdict(),
         "parts": parts,
-        "effect_bound": max(bounds, default=0.0),
+        "effect_bound": ends(bounds),
     }
 
 

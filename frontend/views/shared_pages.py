@@ -27,7 +27,7 @@ from benchmarks.queries.tables.comparisons import differences_from
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind
 from frontend import drawing, params
 from frontend.chart_parts import Chart
-from frontend.matrix import BoardRow, board_row, matrix_charts
+from frontend.matrix import BoardRow, board_row, guess_over, matrix_charts
 from frontend.views.leaderboard import Row, board, charts_of
 
 
@@ -140,7 +140,8 @@ def _matrix(runs: Sequence[Run], query: QueryDict) -> tuple[list[str], list[Text
         ],
     )
     ranked = [row for row in rows if row.row.place]
-    charts = _pictures(matrix_charts({"matrix": grid, "ranked": ranked, "metric": metric})) if ranked else []
+    drawn = {"ranked": ranked, "metric": metric, "guess": guess_over(grid, metric)}
+    charts = _pictures(matrix_charts(drawn)) if ranked else []
     return [*grid.sentences] or [grid.no_verdict], [table], charts
 
 

@@ -63,19 +63,25 @@ COSTS = Table[Run](
     "Cost and time of each run",
     [
         Column("Model", lambda run: model_link(run.model), "name"),
-        Column("Variant", lambda run: run.variant or MISSING, look="anywhere", given="has_variants"),
-        Column("Benchmark", lambda run: dataset_link(run.dataset)),
-        Column("Results", lambda run: number(run.done), "number"),
-        Column("Model cost", lambda run: Money(run.cost_usd) if run.total else MISSING, "number"),
+        Column("Variant", lambda run: run.variant or MISSING, look="anywhere beside", given="has_variants", unit=""),
+        Column("Benchmark", lambda run: dataset_link(run.dataset), unit=""),
+        Column("Results", lambda run: number(run.done), "number", "wide-only"),
+        Column("Model cost", lambda run: Money(run.cost_usd) if run.total else MISSING, "number", "wide-only"),
         Column("Judge cost", lambda run: Money(run.judge_cost_usd) if run.judge_model else MISSING, "number"),
-        Column("$ per 1,000", lambda run: Money(*known_cost(*per_thousand(run))) if run.done else MISSING, "number"),
+        Column(
+            "$ per 1,000",
+            lambda run: Money(*known_cost(*per_thousand(run))) if run.done else MISSING,
+            "number",
+            unit="per 1,000",
+        ),
         Column("Tokens in", lambda run: number(run.tokens_in), "number", "wide-only"),
         Column("Tokens out", lambda run: number(run.tokens_out), "number", "wide-only"),
-        Column("Median latency", _latency, "number"),
+        Column("Median latency", _latency, "number", unit=""),
         Column("Duration", lambda run: duration(run.duration_seconds), "number", "wide-only"),
-        Column("Run", lambda run: run_link(run.pk, "nowrap")),
+        Column("Run", lambda run: run_link(run.pk, "nowrap"), look="beside"),
     ],
     sortable=True,
+    look="brief",
 )
 
 
