@@ -142,7 +142,7 @@ def _without_canvas(row: AuditRow) -> Cell:
 
 def _asked(row: AuditRow) -> Cell:
     left_out = row.numbers.get("not_applicable")
-    return [number(row.numbers.get("asked")), *([soft(f"{number(left_out)} not applicable")] if left_out else [])]
+    return [number(row.numbers.get("asked")), *([soft(f"({number(left_out)} not applicable)")] if left_out else [])]
 
 
 def _class(row: AuditRow) -> Cell:
