@@ -125,6 +125,29 @@ def test_a_wide_screen_does_not_stretch_lines_of_text(tab: Tab) -> None:
     assert box["width"] <= 1440
 
 
+_IS_ON_TOP = """
+option => {
+  const { left, top, width, height } = option.getBoundingClientRect();
+  return document.elementFromPoint(left + width / 2, top + height / 2) === option;
+}
+"""
+
+
+def test_chips_of_a_phone_stand_in_one_row_and_open_over_the_page(tab: Tab) -> None:
+    tab.page.set_viewport_size({"width": 360, "height": 800})
+    page = tab.open("/leaderboard/")
+    row = page.get_by_role("navigation", name="Ranking")
+    chips = row.locator("summary")
+    assert len({chip.bounding_box()["y"] for chip in chips.all()}) == 1  # type: ignore[index]
+    for chip in (chips.first, chips.last):
+        chip.click()
+        menu = row.locator("details[open]")
+        assert menu.locator("a").last.evaluate(_IS_ON_TOP)
+        assert row.evaluate("row => getComputedStyle(row).maskImage") == "none"
+        assert tab.overflow() == []
+        chip.click()
+
+
 def test_an_answer_of_five_megabytes_is_cut_with_a_link_to_the_full_text(tab: Tab, site: Site) -> None:
     page = tab.open(f"/runs/{site.runs['hostile']}/")
     page.locator("#results tbody a", has_text="long").click()
