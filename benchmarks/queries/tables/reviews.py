@@ -163,4 +163,5 @@ DISAGREEMENTS = Table[Disagreement](
         Column("Metric", lambda row: score(row.score), "number"),
     ],
     region=True,
+    look="leads",
 )
