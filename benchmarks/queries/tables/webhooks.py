@@ -48,7 +48,7 @@ def _unsigned(delivery: WebhookDelivery) -> Cell:
     """The same of a webhook that cannot sign, whose next attempt would say that it is about to deliver."""
     if delivery.state != WebhookDelivery.State.PENDING:
         return _delivered(delivery)
-    return Words("waits for a valid secret", "soft")
+    return Words("waits for a secret", "soft")
 
 
 WEBHOOKS = Table[WebhookRow](
