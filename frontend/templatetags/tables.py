@@ -147,7 +147,7 @@ _SPEAKING = (cells.State, cells.Tick, cells.Button, cells.Submit, cells.Copied, 
 _DRAWINGS: dict[type, Callable[[Any, Context], str]] = {
     cells.Link: _link,
     cells.Words: _words,
-    cells.Strong: lambda part, _: format_html("<b>{}</b>", part.text),
+    cells.Strong: lambda part, _: format_html("<b>{}</b>", texts.visible(part.text)),
     cells.State: lambda part, _: show.state_badge(part.mark, part.text),
     cells.Moment: lambda part, _: show.exact(part.at) if part.exact else show.when(part.at),
     cells.Mean: _mean,
