@@ -241,7 +241,7 @@ PRESETS = Table[PresetRow](
         Column("Preset", lambda row: row.preset.name, "name", only="text"),
         Column(
             "Benchmark",
-            lambda row: [Strong(row.preset.title), Group([row.preset.about], "soft", block=True)],
+            lambda row: [Strong(row.preset.title), Group([row.preset.about], "soft small", block=True)],
             "name",
             only="page",
         ),
