@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from benchmarks.models import Outcome, Result, Run, Score
 from benchmarks.queries.results import ResultPage, compared_texts
+from benchmarks.queries.reviews import verdicts_on
+from frontend.reviews import n_against
 from frontend.texts import FieldDifferences, differing_fields
 
 JSON_LENGTH = 4_000
@@ -15,23 +17,31 @@ JSON_LENGTH = 4_000
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """``scores``: on each metric of the list. ``differs``: ``None`` unless fields of two JSON texts differ."""
+    """``scores``: on each metric of the list. ``differs``: ``None`` unless fields of two JSON texts differ.
+    ``disputed``: whether a label contradicts the outcome."""
 
     result: Result
     scores: Sequence[Score | None] = ()
     differs: FieldDifferences | None = None
+    disputed: bool = False
 
     @property
     def name(self) -> str:
         return self.result.task.name or self.result.task.task_id
 
 
-def rows_of_page(run: Run, page: ResultPage) -> list[ResultRow]:
-    """Each result of the page with its score on each metric that the run stores scores of."""
+def rows_of_page(run: Run, page: ResultPage, reader: str | None = None) -> list[ResultRow]:
+    """Each result of the page with its score on each metric that the run stores scores of, disputed as far
+    as the person ``reader`` may see it."""
     names = [name for name in run.all_metrics if name in run.metrics]
-    differing = _differing(page.rows)
+    differing, said = _differing(page.rows), verdicts_on(run, page.rows, reader) if reader is not None else {}
     return [
-        ResultRow(each, [page.scores.get(each.pk, {}).get(name) for name in names], differing.get(each.pk))
+        ResultRow(
+            each,
+            [page.scores.get(each.pk, {}).get(name) for name in names],
+            differing.get(each.pk),
+            n_against(each.outcome, said.get(each.pk, ())) > 0,
+        )
         for each in page.rows
     ]
 

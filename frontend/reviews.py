@@ -118,19 +118,25 @@ def _step_words(position: int | None) -> str:
     return f"Step {number(position)} is the first wrong one" if position else "No step is wrong"
 
 
+def n_against(outcome: str | None, values: Sequence[float]) -> int:
+    """How many verdicts of people contradict the outcome."""
+    if outcome in WITHOUT_VERDICT:
+        return 0
+    return sum(value < HALF if outcome == Outcome.CORRECT else value > HALF for value in values)
+
+
 def contradiction(labels: AnswerLabels, result: Result) -> str:
     """Who contradicts the outcome: ``Correct by Exact match, wrong by 2 of 2 people``; empty if nobody does."""
     decides = labelable_metrics(result.run)[0]
     own = [each.label.value for each in labels.shown if each.label.metric == decides]
     of_outcome = [value for value in own if value is not None and levels_of(decides, result) == VERDICTS]
-    is_right = result.outcome == Outcome.CORRECT
-    against = sum(value < HALF if is_right else value > HALF for value in of_outcome)
-    if not against or result.outcome in WITHOUT_VERDICT:
+    against = n_against(result.outcome, of_outcome)
+    if not against:
         return ""
     metric = metric_named(decides)
     by = result.run.judge_model if metric and metric.judged else metric_title(decides)
     people = "person" if len(of_outcome) == 1 else "people"
-    said = "wrong" if is_right else "right"
+    said = "wrong" if result.outcome == Outcome.CORRECT else "right"
     return f"{OUTCOME[result.outcome]} by {by}, {said} by {n_of(against, len(of_outcome))} {people}"
 
 

@@ -15,7 +15,7 @@ from django.db.models.functions import Left
 from benchmarks.metrics.base import VERDICTS, Level, Metric
 from benchmarks.metrics.preference import Preference
 from benchmarks.metrics.registered_metrics import metric_named
-from benchmarks.metrics.rubrics import LEVELS
+from benchmarks.metrics.rubrics import LEVELS, PREFIX, TaskRubric
 from benchmarks.models import Label, Result, ReviewItem, ReviewQueue, Run, Score, Task
 from benchmarks.models.reviews import CLAIMED, LABELED, SKIPPED, results_of_answer, rubric_of_label, scorings_of
 from benchmarks.statistics.intervals import Interval, mean_interval
@@ -79,6 +79,29 @@ def labels_of_answer(result: Result, reader: str, with_names: bool) -> AnswerLab
         for label in visible
     ]
     return AnswerLabels(sorted(shown, key=lambda each: not each.mine), len(current) - len(visible))
+
+
+def verdicts_on(run: Run, results: Sequence[Result], reader: str) -> dict[int, list[float]]:
+    """Id of a result → what people say of its answer by the metric that decides its outcome, as the person ``reader``
+    may see it, in one query. Empty where a rubric gives the scale."""
+    metric = labelable_metrics(run)[0]
+    if metric in (Preference.name, TaskRubric.name) or metric.startswith(PREFIX):
+        return {}
+    tasks = {each.task.task_id for each in results}
+    current = Label.objects.filter(
+        scorings_of(run, "result__"), metric=metric, result__task__task_id__in=tasks, replaced_at=None
+    ).select_related("queue")
+    by_answer: dict[tuple[str, int], list[Label]] = defaultdict(list)
+    for label in current.annotate(task=F("result__task__task_id"), repeat=F("result__repeat")).order_by("pk"):
+        by_answer[label.task, label.repeat].append(label)
+    said: dict[int, list[float]] = {}
+    for result in results:
+        labels = by_answer.get((result.task.task_id, result.repeat), [])
+        done = {label.metric for label in labels if label.author_name == reader}
+        said[result.pk] = [
+            label.value for label in labels if label.value is not None and not _hidden(label, reader, done)
+        ]
+    return said
 
 
 def labelable_metrics(run: Run) -> list[str]:

@@ -14,7 +14,7 @@ from benchmarks.models import Outcome, Result, Run, Score
 from benchmarks.presentation import labels, numbers, texts
 from benchmarks.queries.task_grid import TaskCell
 from frontend.result_rows import ResultRow
-from frontend.templatetags.show import badge
+from frontend.templatetags.show import badge, state_badge
 from frontend.view_models import AnswerMarks, MetricRow
 
 register = template.Library()
@@ -113,7 +113,7 @@ def result_rows(
                 previewed=_PREVIEWED.format(link, "" if place else ", load") if preview else "",
                 name=name,
                 about=_small(_about(result)),
-                outcome=badge(result.outcome, result.state),
+                outcome=state_badge("partial", "Disputed") if row.disputed else badge(result.outcome, result.state),
                 reason=_small(result.failure if lost else reason) if reason != told else "",
                 scores="".join(map(_score, row.scores, labels_of_scores)),
                 texts=_ERROR.format(_text(result.error_preview or "")) if lost and reason != told else _texts(run, row),
@@ -125,10 +125,14 @@ def result_rows(
 
 
 @register.simple_tag
-def shared_reason(rows: Sequence[ResultRow]) -> str:
-    """The reason that all of several results share; empty otherwise."""
-    reasons = {_reason(row.result) for row in rows}
-    return reasons.pop() if len(rows) > 1 and len(reasons) == 1 else ""
+def shared_reason(rows: Sequence[ResultRow]) -> tuple[str, str]:
+    """The reason that several results share, and which these are: all, or all without an answer; empty otherwise."""
+    lost = [row for row in rows if _is_lost(row.result)]
+    for some, of in ((rows, ""), (lost, " without an answer")):
+        reasons = {_reason(row.result) for row in some}
+        if len(some) > 1 and len(reasons) == 1 and any(reasons):
+            return reasons.pop(), f"all {numbers.number(len(some))}{of}"
+    return "", ""
 
 
 @lru_cache(1_000)  # a page has hundreds of a few

@@ -151,6 +151,7 @@ def test_run_again_keeps_the_metrics_of_all_benchmarks(client: Client, endpoint:
     assert client.post("/runs/new/", form(metrics="contains", **two_variants())).status_code == 302
     [first] = Experiment.objects.all()
     html = client.get(f"/runs/new/?experiment={first.pk}").content.decode()
+    assert f'Settings copied from <a href="/experiments/{first.pk}/">' in html
     sent = {name: re.findall(rf'name="{name}" value="([^"]+)"', html) for name in ("given-sums", "metrics-sums")}
     assert sent == {"given-sums": ["contains"], "metrics-sums": ["contains"]}
 

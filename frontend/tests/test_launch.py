@@ -134,7 +134,7 @@ def test_the_estimate_is_shown_before_anything_starts(client: Client) -> None:
         assert "<dt>Requests</dt> <dd> 12" in html
         assert f"{duration(plan.seconds_low)} to {duration(plan.seconds_high)}".replace("\u00a0", " ") in html
         assert "± 37.5" in html, "the widest that an interval of three tasks can be"
-        assert re.search(r"Sums: none, 3 tasks are too few; 25 with \d+ more tasks", html)
+        assert re.search(r"Sums: none, 3 tasks are too few; \d+ more tasks would show 25 points\.", html)
     html = page(client, "/runs/new/plan/", {"dataset": "sums", "model": "typo"})
     assert "Fix before you start" in html
     errors = html.partition('id="models-errors"')[2]
@@ -358,7 +358,7 @@ def test_a_stored_run_that_asked_in_the_same_way_is_linked(client: Client) -> No
     run = make_scored_run(dataset, model="baseline/random", metrics=["exact_match"])
     sent = {"dataset": "sums", "model": ["baseline/random", "baseline/empty"]}
     html = page(client, "/runs/new/plan/", sent)
-    assert f'href="/runs/{run.pk}/">run {run.pk}<' in html
+    assert f'href="/runs/{run.pk}/" title="Stored: run {run.pk}">± ' in html
     assert "1 of 2 runs stored already" in html
     others: list[dict[str, Any]] = [
         {"system_prompt": "Be short."},
@@ -408,7 +408,7 @@ def test_the_known_part_of_a_cost_is_shown_and_the_missing_price_named(client: C
 def test_more_tasks_would_show_a_smaller_gap(client: Client) -> None:
     make_dataset(100, slug="sums")
     html = page(client, "/runs/new/plan/", REQUEST)
-    assert re.search(r"Sums: <b>1\d(\.\d)? points</b>; 15 with \d+ more tasks", html)
+    assert re.search(r"Sums: from <b>1\d(\.\d)? points</b>; \d+ more tasks would show 15 points\.", html)
 
 
 @pytest.mark.django_db(transaction=True)

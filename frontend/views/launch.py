@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from benchmarks.engine.configured import all_providers
 from benchmarks.engine.execution.presets import preset_metrics
 from benchmarks.metrics.rubrics import PREFIX
-from benchmarks.models import Run, Schedule
+from benchmarks.models import Experiment, Run, Schedule
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import money, plural
 from benchmarks.presentation.ranks import listed
@@ -321,6 +321,12 @@ def _parent(sent: QueryDict) -> Run | None:
     return None if pk is None else run_or_404(pk)
 
 
+def _source(request: HttpRequest) -> Experiment | None:
+    """The experiment whose settings an opened form has."""
+    pk = params.whole_number(request.GET, "experiment") if request.method == "GET" else None
+    return None if pk is None else Experiment.objects.filter(pk=pk).first()
+
+
 def _schedule(request: HttpRequest, sent: QueryDict) -> Schedule | None:
     """The stored schedule that the form edits, for whoever may change it."""
     pk = params.whole_number(sent, "schedule")
@@ -389,6 +395,7 @@ def _page(
             "form": form,
             "is_sheet": is_sheet,
             "parent": _parent(form.sent),
+            "source": _source(request),
             "models": models,
             "model_groups": model_groups(models, models_shown, max(fewest, len(form.models))),
             "model_views": MODEL_VIEWS.items(),

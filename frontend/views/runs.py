@@ -43,6 +43,7 @@ from benchmarks.queries.webhooks import deliveries_of
 from benchmarks.services.access import may, may_launch
 from benchmarks.services.contamination import check_contamination
 from benchmarks.services.errors import InvalidRequest, NotPossible
+from benchmarks.services.labels import reviewer_name
 from benchmarks.services.runs import control as services
 from benchmarks.services.runs.control import edit_run
 from benchmarks.services.runs.exports import forms_here
@@ -167,7 +168,7 @@ def _results(request: HttpRequest, run: Run) -> dict[str, Any]:
         "is_filtered": bool(params.kept(request.GET)),
         "lists_results": not run.is_live or "outcome" in query or bool(params.kept(query)),
         "results": results,
-        "rows": rows_of_page(run, results),
+        "rows": rows_of_page(run, results, reviewer_name(request.user)),
         "not_correct": NOT_CORRECT,
         "sorts": SORTS,
         "search_window": SEARCH_WINDOW,
