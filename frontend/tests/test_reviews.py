@@ -58,6 +58,9 @@ def test_labels_that_contradict_the_outcome_say_so(client: Client) -> None:
         assert "<span>Disputed</span>" in ruling
         table = client.get(f"/runs/{run.pk}/?outcome=").content.decode()
         assert table.count("<span>Disputed</span>") == 1, "its row says it too, and no other"
+        steps = client.get(f"{page}steps/").content.decode()
+        assert said in steps
+        assert "<span>Disputed</span>" in steps
         agreed = {"metric": "exact_match", "value": "1.0" if value == "0.0" else "0.0"}
         html = client.post(f"{page}label/", agreed, follow=True).content.decode()
         assert "1 label by people" in html

@@ -18,8 +18,12 @@ from benchmarks.presentation.labels import OUTCOME
 from benchmarks.presentation.numbers import n_of
 from benchmarks.providers.steps import MESSAGE
 from benchmarks.queries import results as reads
+from benchmarks.queries.reviews import labels_of_answer
 from benchmarks.queries.steps import StepFilters, StepPage, Steps, calls_beside, world_state
+from benchmarks.services.access import may_see_reviewers
+from benchmarks.services.labels import reviewer_name
 from frontend import params
+from frontend.reviews import contradiction
 from frontend.steps import step_rows
 from frontend.texts import Excerpt, excerpt, written_expectation
 from frontend.views.shared import or_404
@@ -44,8 +48,10 @@ def steps(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
     counts, others = found.counts(), reads.same_task_elsewhere(result.task, but=result)
     scores = list(reads.scores_of(result))
     previous, following = reads.result_neighbors(result, params.result_filters(request.GET))
+    labels = labels_of_answer(result, reviewer_name(request.user), may_see_reviewers(request.user))
     context = {
         "result": result,
+        "labels": {"contradiction": contradiction(labels, result)},
         "run": result.run,
         "task": result.task,
         "outcome": OUTCOME.get(result.outcome, ""),
