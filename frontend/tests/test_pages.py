@@ -741,8 +741,12 @@ def test_canvases_show_the_whole_plain_runs_of_a_model_and_not_its_newest_trials
     alone = make_scored_run(canvas_set.dataset, [0.0] * tasks, model="a/x", representation="coordinates", **asked)
     gallery = page(client, "/canvases/canvases-7/")
     assert f"run={alone.pk}" not in gallery.partition("</section>")[0]
-    assert "scores 1.000 on these canvases" in gallery
-    assert "on these canvases" not in page(client, "/canvases/canvases-7/?answer=nowhere")
+    assert "scores 1.000 on this set" in gallery
+    none = page(client, "/canvases/canvases-7/?n_shapes=3&answer=nowhere")
+    assert "scores 1.000 on this set" in none, "it is said of the set, whatever is filtered"
+    assert "No canvases match “Expected: nowhere”." in none
+    assert 'href="?n_shapes=3">Remove “Expected: nowhere”' in none
+    assert "Remove “3 shapes”" not in none, "without it, there are none either"
 
 
 def test_a_gallery_begins_with_the_canvases_that_a_run_got_least_right(client: Client) -> None:

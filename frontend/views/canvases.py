@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib import messages
@@ -45,7 +45,7 @@ from benchmarks.services.access import EDIT_REFUSAL, may_edit, may_launch
 from benchmarks.services.canvas_sets.control import previewed_canvases, request_canvas_set
 from benchmarks.services.errors import InvalidRequest
 from frontend import params
-from frontend.chips import Choice, chips, choice
+from frontend.chips import Chip, Choice, chips, choice
 from frontend.drawing import dark_canvas
 from frontend.forms import CanvasSetForm
 from frontend.navigation import dataset_tabs, trail
@@ -141,11 +141,12 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
         "choices": _choices(request.GET, canvas_set, runs, run, sorts=SORTS if sortable else ()),
         "chips": chips(request.GET, {"answer": "Expected"}, {}),
         "page": page,
+        "emptying": [] if page.rows else _emptying(request.GET, canvas_set, filters),
         "cards": [Card(canvas, outcomes.get(canvas.pk, ())) for canvas in page.rows],
         "run": run,
         "classes": BY_CLASS.of(by_class) if run else None,
         "shapes": BY_SHAPES.of(by_shapes) if run and len(by_shapes := shape_rows(slug, run)) > 1 else None,
-        "said": _said_of_run(run, by_class) if run and page.rows else "",
+        "said": _said_of_run(run, by_class) if run else "",
         "answers": reads.answers_of(canvas_set, filters.task) if filters.task else [],
         **_head(request, canvas_set),
     }
@@ -313,6 +314,28 @@ def _choices(
     return choices
 
 
+def _emptying(query: QueryDict, canvas_set: CanvasSet, filters: reads.GalleryFilters) -> list[Chip]:
+    """The filters each of which alone leaves canvases once it is removed."""
+    titles = {
+        "n_shapes": {str(filters.n_shapes): plural(filters.n_shapes or 0, "shape")},
+        "task": {filters.task: sentence_case(filters.task)},
+        "outcome": dict(Outcome.choices),
+    }
+    cleared = {
+        "n_shapes": replace(filters, n_shapes=None),
+        "task": replace(filters, task=""),
+        "answer": replace(filters, answer=""),
+        "outcome": replace(filters, outcome=""),
+    }
+    labels = {"n_shapes": "", "task": "", "answer": "Expected", "outcome": ""}
+    return [
+        chip
+        for name, label in labels.items()
+        for chip in chips(query, {name: label}, titles)
+        if reads.gallery_page(canvas_set, cleared[name], None, None).rows
+    ]
+
+
 def _one_or_all(query: QueryDict, name: str, label: str, titles: Mapping[str, str]) -> Choice:
     return choice(query, name, label, titles.items(), params.text(query, name))
 
@@ -345,7 +368,7 @@ def _said_of_run(run: Run, by_class: Sequence[LevelRow]) -> str:
     if numbers.mean is None:
         return ""
     counted = sentences.n_of_mean(run.headline, numbers)
-    said = f"{visible(run.model)} scores {score(numbers.mean)} on these canvases, n = {counted}"
+    said = f"{visible(run.model)} scores {score(numbers.mean)} on this set, n = {counted}"
     if len(by_class) < 2:
         return f"{said}."
     best, worst = by_class[0], by_class[-1]
