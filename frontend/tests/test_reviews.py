@@ -129,7 +129,7 @@ def test_a_review_is_created_labeled_and_closed(client: Client) -> None:
     assert client.get(f"/reviews/{queue.pk}/label/").status_code == 302
     assert "Answer 1 of 3." in labeling(client, queue, do="start")
     assert "Answer 2 of 3." in labeling(client, queue, do="save", value="1.0")
-    assert f'<a class="button" href="/reviews/{queue.pk}/label/"' in client.get("/reviews/").content.decode()
+    assert f'<a class="button primary" href="/reviews/{queue.pk}/label/"' in client.get("/reviews/").content.decode()
     html = labeling(client, queue, do="save", value="0.0", reason="Not 4", flags="task_unclear")
     assert "Not 4" in html
     assert "2 labeled, 1 left" in html

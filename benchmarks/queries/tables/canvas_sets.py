@@ -169,7 +169,7 @@ AUDIT = Table[AuditRow](
         _scored("Without the canvas", "blind_score", only="text"),
         _scored("By the examples", "examples_score", only="text"),
     ],
-    look="brief",
+    look="by-line",
 )
 """The page has a table of its own for what each rule reaches."""
 FAULTS = Table[Mapping[str, Any]](

@@ -160,7 +160,7 @@ CALIBRATIONS = Table[Run](
         Column("Queued", lambda run: Moment(run.created_at), look="nowrap"),
     ],
     region=True,
-    look="leads",
+    look="leads by-line",
 )
 
 
@@ -233,7 +233,7 @@ JUDGES_IN_USE = Table[JudgeRow](
         Column("Next step", _next_step, look="nowrap", given="may_launch"),
     ],
     region=True,
-    look="leads",
+    look="leads by-line",
 )
 PREFERENCES = Table[Run](
     "Preference runs, newest first",
@@ -250,7 +250,7 @@ PREFERENCES = Table[Run](
         Column("Queued", lambda run: Moment(run.created_at), look="soft nowrap"),
     ],
     region=True,
-    look="leads",
+    look="leads by-line",
 )
 
 
@@ -271,7 +271,7 @@ PROPOSED_PAIRS = Table[tuple[Run, Run]](
         Column("Scores", lambda pair: " and ".join(score(getattr(run, "score", None)) for run in pair), "number"),
     ],
     region=True,
-    look="leads",
+    look="leads by-line",
 )
 
 
@@ -323,7 +323,7 @@ def part_table(of: str) -> Table[Part]:
         ],
         region=True,
         label=f"By {of.lower()}",
-        look="leads",
+        look="leads by-line",
     )
 
 
@@ -488,5 +488,5 @@ DISPUTED_ANSWERS = Table[DisputedAnswer](
         Column("Judge is", lambda row: f"too {row.answer.error}", look="beside nowrap", bare=True),
     ],
     region=True,
-    look="leads",
+    look="leads by-line",
 )

@@ -76,7 +76,7 @@ def _left(row: ReviewRow) -> Cell:
 def _label(row: ReviewRow) -> Cell:
     if row.queue.closed_at or not (row.may_label and row.own.left):
         return ""
-    look, name = "button", f"Label answers of {row.queue.name}"
+    look, name = "button primary", f"Label answers of {row.queue.name}"
     return Link(f"Label {number(row.own.left)}", "review-label", (row.queue.pk,), look=look, name=name)
 
 
@@ -95,7 +95,7 @@ REVIEWS = Table[ReviewRow](
         Column("Label", _label, "number", hidden_head=True, only="page"),
     ],
     region=True,
-    look="leads",
+    look="leads by-line",
 )
 
 
@@ -138,7 +138,7 @@ DONE_REVIEWS = Table[DoneReview](
         Column("Close", _close, "number", hidden_head=True, only="page"),
     ],
     region=True,
-    look="leads",
+    look="leads by-line",
 )
 
 
@@ -163,5 +163,5 @@ DISAGREEMENTS = Table[Disagreement](
         Column("Metric", lambda row: score(row.score), "number"),
     ],
     region=True,
-    look="leads",
+    look="leads by-line",
 )
