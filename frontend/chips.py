@@ -48,6 +48,8 @@ class Choice:
     label: str
     text: str
     options: list[Toggle]
+    is_set: bool
+    """Whether the address sets it."""
 
 
 def choice(query: QueryDict, name: str, label: str, options: Iterable[Any], chosen: object) -> Choice:
@@ -58,7 +60,7 @@ def choice(query: QueryDict, name: str, label: str, options: Iterable[Any], chos
         switched[name] = str(value)
         url = f"?{switched.urlencode()}" if str(value) else without(query, name)
         shown.append(Toggle(title, url, value == chosen))
-    return Choice(label, titles.get(chosen, label), shown)
+    return Choice(label, titles.get(chosen, label), shown, bool(text(query, name)))
 
 
 def toggles(
