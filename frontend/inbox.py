@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.urls import reverse
@@ -13,12 +13,13 @@ from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import DatasetFile, Run, RunStatus, ScoreDrop
 from benchmarks.presentation.actions import allowed_actions
 from benchmarks.presentation.numbers import interval, n_of, plural, points, signed_points
+from benchmarks.presentation.ranks import listed
 from benchmarks.presentation.sentences import silent
 from benchmarks.queries.datasets import files_needing_attention
 from benchmarks.queries.reviews import answers_to_label
 from benchmarks.queries.runs import Blocked, blocked, troubled_runs
 from benchmarks.queries.schedules import MOST_SHOWN, open_score_drops
-from benchmarks.queries.webhooks import FailingWebhook, failing_webhooks
+from benchmarks.queries.webhooks import FailingWebhook, WebhookRow, failing_webhooks
 from frontend.view_models import spent
 
 TROUBLED = 5
@@ -46,7 +47,7 @@ def inbox(live: Sequence[Run], *, with_webhooks: bool = False) -> list[Notice]:
     """Score drops, those of the ``live`` runs that hang, troubled runs, webhooks that deliver nothing, files with
     errors, answers to label."""
     drops = drop_notices(list(open_score_drops()[:MOST_SHOWN]))
-    hung = [_hung(run) for run in live if (run.silent_seconds or 0.0) >= HUNG_SECONDS and silent(run)]
+    hung = hung_notices(run for run in live if (run.silent_seconds or 0.0) >= HUNG_SECONDS)
     runs = [_run(run) for run in troubled_runs(TROUBLED)]
     webhooks = [_webhook(each) for each in failing_webhooks()] if with_webhooks else []
     return [*drops, *hung, *runs, *webhooks, *map(_file, files_needing_attention()), *_labels()]
@@ -85,6 +86,11 @@ def _drop(drop: ScoreDrop, *others: ScoreDrop) -> Notice:
         link=("Compare", compare),
         dismiss=reverse("frontend:dismiss-score-drop", args=(drop.pk,)),
     )
+
+
+def hung_notices(live: Iterable[Run]) -> list[Notice]:
+    """One notice for each run that waits for an answer longer than its requests usually take."""
+    return [_hung(run) for run in live if silent(run)]
 
 
 def _hung(run: Run) -> Notice:
@@ -153,6 +159,26 @@ def _webhook(webhook: FailingWebhook) -> Notice:
         at=webhook.at,
         link=("Show webhook", page),
     )
+
+
+def webhook_problems(rows: Sequence[WebhookRow], *, named: bool = True) -> list[Notice]:
+    """Those of the webhooks that cannot sign or whose deliveries all fail; on the page of one it is not ``named``."""
+    failing = {each.name: each for each in failing_webhooks()}
+    sign = ("How to sign webhooks", reverse("frontend:document", args=("how-to/webhooks",)))
+    unsigned: dict[str, list[str]] = {}
+    for row in rows:
+        if row.problem:
+            unsigned.setdefault(row.problem, []).append(row.name)
+    found = []
+    for problem, names in unsigned.items():
+        noun = f"Webhook {names[0]} delivers" if len(names) == 1 else f"Webhooks {listed(names)} deliver"
+        title = f"{noun} nothing" if named else "Nothing is delivered"
+        found.append(Notice("failed", "Webhook", title, "", problem, link=sign))
+    for row in rows:
+        if row.name in failing and not row.problem:
+            notice = _webhook(failing[row.name])
+            found.append(notice if named else replace(notice, title="Nothing is delivered", url="", link=None))
+    return found
 
 
 def _file(file: DatasetFile) -> Notice:

@@ -37,18 +37,30 @@ class SystemForm(forms.Form):
     """Every field is a text as it was typed; ``request_of`` reads them, and the service checks what they say."""
 
     name = forms.CharField(required=False, label="Name", help_text="For example, bot. Runs show this name")
-    url = forms.CharField(required=False, label="URL", help_text="With its path, which may name {id} or {input}")
+    url = forms.CharField(
+        required=False,
+        label="URL",
+        widget=forms.TextInput(attrs={"placeholder": "https://bot.example.com/ask"}),
+        help_text="With its path, which may name {id} or {input}",
+    )
     method = forms.ChoiceField(required=False, label="Method", choices=[(each, each) for each in METHODS])
     headers = forms.CharField(
         required=False,
         label="Headers",
-        widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false", "autocomplete": "off"}),
+        widget=forms.Textarea(
+            attrs={
+                "rows": 2,
+                "spellcheck": "false",
+                "autocomplete": "off",
+                "placeholder": "Authorization: Bearer …",
+            }
+        ),
         help_text="One a line, NAME: VALUE. Stored encrypted and never shown again",
     )
     body = forms.CharField(
         required=False,
         label="JSON body",
-        widget=forms.Textarea(attrs={"rows": 5, "spellcheck": "false"}),
+        widget=forms.Textarea(attrs={"rows": 5, "spellcheck": "false", "placeholder": '{"question": "{input}"}'}),
         help_text="{input} stands for the question of a task",
     )
     question = forms.CharField(required=False, label="Question to send", initial=SAMPLE)

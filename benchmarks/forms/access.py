@@ -19,10 +19,10 @@ from benchmarks.services.access import Caller, manageable_accounts, token_errors
 from benchmarks.services.members import add_member, change_role
 
 SCOPES = (
-    ("read", "Read datasets, runs and results"),
-    ("label", "Label results"),
-    ("launch", "Launch runs"),
-    ("edit", "Edit datasets"),
+    ("read", "See datasets, runs and results; changes nothing"),
+    ("label", "Add people’s labels to answers; starts no runs"),
+    ("launch", "Start, pause and cancel runs, which may cost money"),
+    ("edit", "Add and change datasets, tasks and versions"),
 )
 VALID_DAYS, USUAL_DAYS = (30, 90, 365), 90
 """For how long a token may be valid, and for how long if nobody chooses."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -125,8 +126,8 @@ class ModelUse:
 
 
 def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
-    """The ``MOST_MODELS`` models with the newest runs, without baselines: those that are ready first, then by their
-    newest run."""
+    """The ``MOST_MODELS`` models with the newest runs, without baselines: those that are ready first, of them the
+    one with the best overall rank, those without a rank by their newest run."""
     by_name = {row.name: row for row in providers}
     known = {model.name: model for row in by_name.values() for model in (*row.models, *row.others)}
     runs = Run.objects.filter(OF_MODELS).exclude(model__startswith="baseline/").order_by()
@@ -160,7 +161,12 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
                 name in fallen,
             )
         )
-    return sorted(found, key=lambda use: _LEVELS.index(use.status.level))
+    return sorted(found, key=lambda use: (_LEVELS.index(use.status.level), _best_rank(use.rank)))
+
+
+def _best_rank(ranks: str) -> float:
+    """The first of ``2–3``."""
+    return float(ranks.partition("–")[0]) if ranks else math.inf
 
 
 def baselines_used() -> list[str]:

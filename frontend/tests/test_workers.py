@@ -109,4 +109,9 @@ def test_a_worker_whose_run_gets_no_answers_says_so_as_the_other_pages_do(client
     run, began = make_run(model="baseline/reference"), timezone.now() - timedelta(minutes=3)
     Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING, active_since=began)
     make_busy(run, "alpha:1:token")
-    assert f"alpha:1 Busy Run {run.pk} baseline/reference on {run.dataset.title} No answer for 3 min" in text_of(client)
+    text = text_of(client)
+    assert f"alpha:1 Busy Run {run.pk} baseline/reference on {run.dataset.title}" in text
+    said = f"baseline/reference on {run.dataset.title}: no answer for 3 min"
+    assert text.count("answer for 3 min") == text.count(said) == 1
+    assert text.index(said) < text.index("Active workers"), "the problem comes first"
+    assert "Check provider" in text

@@ -53,8 +53,8 @@ def listed(
     **below: object,
 ) -> HttpResponse:
     """The page of a list. ``add`` is for whoever may add to it. While it is empty: ``examples`` of what it is for, and
-    ``otherwise``, where to go. ``below`` are ``score_drops``, and the templates ``after``, which stands after the list,
-    ``instead``, which stands in an empty one, and that of ``reference``, folded by its title, with what they take."""
+    ``otherwise``, where to go. ``below`` are ``problems``, notices, and the templates ``after``, which stands after the
+    list, ``instead``, in an empty one, and that of ``reference``, folded by its title, with what they take."""
     context = {
         **{"title": title, "shown": shown, "lead": lead, "empty": empty, "page": page},
         **{"crumbs": crumbs, "add": add, "otherwise": otherwise, "examples": examples},

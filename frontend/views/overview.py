@@ -37,7 +37,7 @@ from benchmarks.services.experiments.start import plan_experiment
 from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.operations.local_model import PROVIDER, local_model
 from benchmarks.services.schedules import dismiss_score_drop
-from frontend.inbox import inbox
+from frontend.inbox import hung_notices, inbox
 from frontend.overview import board, live_runs, moved, needs
 from frontend.views.live import live_read
 from frontend.views.settings.hub import crumbs
@@ -148,6 +148,8 @@ def workers(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "installation": operations.installation(),
         "workers": WORKERS.of(known),
+        "problems": hung_notices(run for worker in known for run in worker.runs),
+        "may_launch": may_launch(request.user),
         "n_silent": sum(not worker.alive for worker in known),
         "silent_after": ALIVE_FOR.total_seconds(),
         "crumbs": crumbs(("Workers", None)),

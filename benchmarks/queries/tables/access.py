@@ -9,7 +9,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.utils.text import capfirst
 
-from benchmarks.models import ApiToken, ShareLink
+from benchmarks.models import ApiToken, AuditEntry, ShareLink
 from benchmarks.presentation.cells import Button, Cell, Copied, Link, Moment, tag
 from benchmarks.presentation.numbers import MISSING
 from benchmarks.presentation.tables import Column, Table
@@ -78,6 +78,22 @@ MEMBERS = Table[User](
         Column("Added", lambda account: Moment(account.date_joined), look="nowrap"),
     ],
     look="by-line",
+)
+
+
+def _action(entry: AuditEntry) -> str:
+    """``Include doubtful`` of ``run.include_doubtful``."""
+    return entry.action.partition(".")[2].replace("_", " ").capitalize()
+
+
+ACTIVITY = Table[AuditEntry](
+    "Latest actions",
+    [
+        Column("On", lambda entry: capfirst(entry.subject), "name", "anywhere"),
+        Column("Action", _action),
+        Column("When", lambda entry: Moment(entry.at), look="nowrap"),
+    ],
+    region=True,
 )
 
 

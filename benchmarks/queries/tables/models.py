@@ -56,7 +56,7 @@ def _scores(row: ModelUse) -> Cell:
 def _price(row: ModelUse) -> Cell:
     known = row.known
     if known is None or (known.input_per_million is None and known.output_per_million is None):
-        return Words("no price", "soft")
+        return Words("No price", "soft")
     usd = (known.input_per_million, known.output_per_million)
     words = "free" if usd == (0, 0) else "\u00a0/\u00a0".join("?" if each is None else f"${each:.2f}" for each in usd)
     if known.price_listed_at is None:

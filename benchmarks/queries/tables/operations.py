@@ -5,7 +5,6 @@ from __future__ import annotations
 from benchmarks.models import Run
 from benchmarks.presentation.cells import Cell, Group, Moment, Part, State, run_link, soft
 from benchmarks.presentation.numbers import MISSING
-from benchmarks.presentation.sentences import silent
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.operations import WorkerRow
 
@@ -23,8 +22,7 @@ def _runs(worker: WorkerRow) -> Cell:
 
 
 def _run(run: Run) -> list[Part]:
-    parts: list[Part] = [run_link(run.pk, "nowrap"), soft(f" {run.model} on {run.dataset.title} ")]
-    return [*parts, State("silent", words)] if (words := silent(run)) else parts
+    return [run_link(run.pk, "nowrap"), soft(f" {run.model} on {run.dataset.title}")]
 
 
 WORKERS = Table[WorkerRow](

@@ -96,10 +96,10 @@ SCHEDULES = Table[ScheduleRow](
     "Schedules",
     [
         Column("Schedule", _name, "name"),
-        Column("Asks", _asks, look="anywhere"),
-        Column("Scores, 0 to 1", _drawn, only="page", look="nowrap"),
-        Column("Latest score", _score, look="nowrap"),
         Column("Change", _change, look="nowrap"),
+        Column("Latest score", _score, look="nowrap"),
+        Column("Scores, 0 to 1", _drawn, only="page", look="nowrap"),
+        Column("Asks", _asks, look="anywhere"),
         Column("Latest run", _latest, look="nowrap"),
         Column("Next run", _next, look="nowrap"),
     ],

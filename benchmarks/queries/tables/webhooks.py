@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils import timezone
 
 from benchmarks.models import WebhookDelivery
-from benchmarks.presentation.cells import Button, Cell, Group, Link, Moment, State, Words, run_link
+from benchmarks.presentation.cells import Button, Cell, Link, Moment, Part, State, Words, run_link
 from benchmarks.presentation.labels import event_title
 from benchmarks.presentation.numbers import MISSING, ahead, number
 from benchmarks.presentation.tables import Column, Table
@@ -20,13 +20,18 @@ def delivery_state(delivery: WebhookDelivery) -> State:
 
 def _state(row: WebhookRow) -> Cell:
     if row.problem:
-        return [State("failed", "Cannot deliver"), Group([Words(row.problem, "field-error small")], block=True)]
+        return State("failed", "Cannot deliver")
     return delivery_state(row.latest) if row.latest else ""
 
 
-def _given_up(row: WebhookRow) -> Cell:
-    count = number(row.given_up)
-    return Link(count, "webhook", (row.name,), {"state": "given_up"}) if row.given_up else count
+def _counts(row: WebhookRow) -> Cell:
+    """Those that are not 0, of which the ones that were given up lead to their list."""
+    shown: list[Part] = [
+        f"{number(n)} {what}" for n, what in ((row.delivered, "delivered"), (row.pending, "pending")) if n
+    ]
+    if row.given_up:
+        shown.append(Link(f"{number(row.given_up)} given up", "webhook", (row.name,), {"state": "given_up"}))
+    return [part for each in shown for part in (", ", each)][1:] or "None"
 
 
 def _again(delivery: WebhookDelivery) -> Cell:
@@ -41,28 +46,29 @@ def _delivered(delivery: WebhookDelivery) -> Cell:
         return Moment(delivery.delivered_at)
     if delivery.state != WebhookDelivery.State.PENDING:
         return MISSING
-    return Words(f"next attempt {ahead(delivery.next_attempt_at, timezone.now())}", "soft")
+    return Words(f"Next attempt {ahead(delivery.next_attempt_at, timezone.now())}", "soft")
 
 
 def _unsigned(delivery: WebhookDelivery) -> Cell:
     """The same of a webhook that cannot sign, whose next attempt would say that it is about to deliver."""
     if delivery.state != WebhookDelivery.State.PENDING:
         return _delivered(delivery)
-    return Words("waits for a secret", "soft")
+    return Words("Waits until the secret is set", "soft")
 
 
 WEBHOOKS = Table[WebhookRow](
     f"Deliveries of the last {COUNTED_FOR.days} days",
     [
         Column("Webhook", lambda row: Link(row.name, "webhook", (row.name,)), "name"),
+        Column("Status", _state, look="nowrap"),
         Column("Host", lambda row: row.host, look="anywhere"),
         Column("Events", lambda row: ", ".join(map(event_title, row.events)) or "All", only="page"),
         Column("Events", lambda row: ", ".join(row.events) or "All", only="text"),
         Column("Latest attempt", lambda row: Moment(row.latest.created_at) if row.latest else "Never", look="nowrap"),
-        Column("Status", _state),
-        Column("Delivered", lambda row: row.delivered, "number"),
-        Column("Pending", lambda row: row.pending, "number"),
-        Column("Given up", _given_up, "number"),
+        Column(f"In {COUNTED_FOR.days} days", _counts, only="page"),
+        Column("Delivered", lambda row: row.delivered, "number", only="text"),
+        Column("Pending", lambda row: row.pending, "number", only="text"),
+        Column("Given up", lambda row: row.given_up, "number", only="text"),
     ],
     look="by-line",
 )

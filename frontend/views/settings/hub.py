@@ -24,6 +24,7 @@ from benchmarks.presentation.ranks import listed
 from benchmarks.queries.access import active_tokens, members, role_of, share_links
 from benchmarks.queries.operations import workers
 from benchmarks.queries.run_list import IMPORTED
+from benchmarks.queries.schedules import open_score_drops
 from benchmarks.queries.webhooks import COUNTED_FOR, failing_webhooks, webhook_rows
 from benchmarks.services.access import account_of, may
 from frontend.navigation import SETTINGS, Place
@@ -47,7 +48,9 @@ def _schedules(request: HttpRequest) -> Now:
     if not schedules:
         return Now("No schedules yet.")
     failing = [each for each in schedules if each.last_problem]
+    fallen = open_score_drops().values("scheduled_run").distinct().count()
     problem = f"{failing[0].name} started no run: {failing[0].last_problem}" if failing else ""
+    problem = problem or (f"{plural(fallen, 'run')} scored lower than before." if fallen else "")
     due = next((each for each in schedules if each.next_run_at), None)
     count = plural(len(schedules), "schedule")
     if due is None or due.next_run_at is None:

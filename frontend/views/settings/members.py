@@ -17,9 +17,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from benchmarks.forms.access import MemberForm
 from benchmarks.presentation.labels import ROLE
-from benchmarks.queries.access import active_tokens, answers_labeled_by, members, role_of, share_links
-from benchmarks.queries.tables.access import MEMBERS
-from benchmarks.services.access import may
+from benchmarks.queries.access import active_tokens, answers_labeled_by, done_by, members, role_of, share_links
+from benchmarks.queries.tables.access import ACTIVITY, MEMBERS
+from benchmarks.services.access import may, may_launch
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.members import password_key, set_active, why_not_changeable
 from frontend.views.lists import Button, list_page
@@ -27,6 +27,9 @@ from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require, unconfirmed
 
 VIEW, ADD, CHANGE = "auth.view_user", "auth.add_user", "auth.change_user"
+VIEW_AUDIT = "benchmarks.view_auditentry"
+LATEST = 8
+"""Actions of an account that its page shows."""
 
 
 _ROLES = [
@@ -88,6 +91,9 @@ def member(request: HttpRequest, pk: int) -> HttpResponse:
         "is_own": is_own,
         "n_tokens": active_tokens(account).count(),
         "roles": _ROLES,
+        "activity": ACTIVITY.of(done_by(account)[:LATEST]) if may(request.user, VIEW_AUDIT) else None,
+        "sees_tokens": is_own or may(request.user, "benchmarks.view_apitoken"),
+        "sees_links": may_launch(request.user),
         "current": "Superuser" if account.is_superuser else role_of(account).capitalize(),
         "n_labeled": answers_labeled_by(account),
         "n_links": share_links().filter(created_by=account).count(),

@@ -70,7 +70,7 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
         crumbs=crumbs(("Schedules", None)),
         add=Button("New schedule", "launch", NIGHTLY) if may_add else None,
         otherwise=Button("Add a schedule", "launch", NIGHTLY) if may_add else None,
-        score_drops=drops,
+        problems=drops,
         may_launch=may_launch(request.user),
     )
 
@@ -100,8 +100,8 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
             "Latest runs of the schedule",
             ["model", "dataset", "schedule"],
         ),
-        "score_drops": drop_notices(list(open_score_drops().filter(scheduled_run__schedule=stored)[:MOST_SHOWN])),
-        "score_drop_level": percent(LEVEL),
+        "problems": drop_notices(list(open_score_drops().filter(scheduled_run__schedule=stored)[:MOST_SHOWN])),
+        "rule": _rule(stored),
         "chart": next(iter(_charts(stored)), None),
         "gate": _gate(stored),
         "may_change": may(request.user, *CHANGE),
@@ -115,6 +115,13 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
 def _charts(schedule: Schedule) -> list[Chart]:
     """Of its runs that can be compared, those with the latest first."""
     return history_charts(histories(latest_runs(scheduled__schedule=schedule)), by_dataset=True, least_days=1)
+
+
+def _rule(schedule: Schedule) -> str:
+    """When a score counts as fallen, as a sentence."""
+    if schedule.margin is not None:
+        return f"Fallen: more than {points(schedule.margin)} points lower than the first run of the series."
+    return f"Fallen: significantly lower than an earlier run, at level {percent(LEVEL)} over all metrics."
 
 
 def _shown(name: str, value: Any) -> Any:

@@ -24,9 +24,9 @@ from frontend.views.shared import require, unconfirmed
 VIEW_ALL, ADD, CHANGE = "benchmarks.view_apitoken", "benchmarks.add_apitoken", "benchmarks.change_apitoken"
 
 _USES = (
-    ("CI job", "Starts a run for each change and fails when its score drops: launch, read"),
-    ("Notebook", "Reads runs and results as tables: read"),
-    ("Labeling tool", "Stores what people say of answers: label"),
+    ("CI job", "Starts a run for each change and fails when its score drops. Scopes: launch and read"),
+    ("Notebook", "Reads runs and results as tables. Scope: read"),
+    ("Labeling tool", "Stores what people say of answers. Scope: label"),
 )
 """What tokens are for, with the scopes that each needs."""
 

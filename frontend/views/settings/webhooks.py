@@ -21,6 +21,7 @@ from benchmarks.services import webhooks as services
 from benchmarks.services.access import may
 from benchmarks.services.errors import NotPossible
 from frontend import params
+from frontend.inbox import webhook_problems
 from frontend.views.lists import Button, listed
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require, unconfirmed
@@ -53,6 +54,7 @@ def webhook_list(request: HttpRequest) -> HttpResponse:
         otherwise=Button("Add a webhook", "new-webhook") if may_add else None,
         reference=("What a receiver gets", "frontend/settings/webhook_example.html"),
         events=EVENT.items(),
+        problems=webhook_problems(rows),
     )
 
 
@@ -98,6 +100,7 @@ def webhook(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "name": name,
         "row": row,
+        "problems": webhook_problems([row], named=False) if row else [],
         "counted_days": COUNTED_FOR.days,
         "events": [(event, EVENT[event]) for event in (row.events if row else ()) or EVENT],
         "sample": next((event for event in row.events if event != "score.dropped"), "") if row else "",
