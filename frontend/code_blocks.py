@@ -12,6 +12,8 @@ from benchmarks.presentation.texts import visible
 
 _NAME = re.compile(r'(\s*)("(?:[^"\\]|\\.)*")(?=:)')
 """The name of a JSON field at the beginning of a line."""
+_NUMBERS = re.compile(r"\[\s*(-?[\d.]+(?:,\s*-?[\d.]+)*)\s*\]")
+"""A list of numbers, which needs no line for each."""
 _COMMENT = re.compile(r"\s*#")
 _KEY = re.compile(r"([ -]*)([\w.-]+)(?=:(?: |$))")
 _BLOCK = re.compile(r":\s*[|>][+-]?\s*$")
@@ -32,7 +34,7 @@ def code_block(name: str, text: str, *, language: str = "", is_copied: bool = Tr
 
 
 def _json_lines(text: str) -> Iterator[SafeString | str]:
-    for line in text.split("\n"):
+    for line in _NUMBERS.sub(lambda numbers: f"[{' '.join(numbers[1].split())}]", text).split("\n"):
         key = _NAME.match(line)
         yield format_html("{}<b>{}</b>{}", key[1], key[2], line[key.end() :]) if key else line
 

@@ -41,6 +41,10 @@ _CANVAS_COLORS = (
 """Class of a picture, what it colors, token; as in ``app.css`` for pictures inside a page."""
 _RIM = ".canvas-shape{stroke-width:1.5px}.canvas-shape>*{vector-effect:non-scaling-stroke}"
 """The smallest shapes are about a pixel wide in a list of tasks, too little to see on a dark ground."""
+_ENLARGED = (
+    ".canvas-shape>*{transform-box:fill-box;transform-origin:center;scale:2.5}.canvas-shape>circle[r='4']{scale:1.25}"
+)
+"""In a list a unit is less than a pixel. A large circle is twice as wide as the other large shapes."""
 _ROOT = re.compile(r'<svg class="([a-z ]+)" height="(\d+)"')
 
 
@@ -50,8 +54,13 @@ def tokens(theme: Theme) -> dict[str, str]:
     return {name: light if theme == "light" else dark for name, light, dark in _TOKEN.findall(TOKENS.read_text())}
 
 
-def dark_canvas(theme: str) -> str:
-    """The style sheet of a picture of a canvas in a theme; without one, in that of the system."""
+def canvas_style(theme: str, *, small: bool = False) -> str:
+    """The style sheet of a picture of a canvas in a theme; without one, in that of the system. In a ``small`` picture,
+    shapes are larger than they are."""
+    return _dark_canvas(theme) + _ENLARGED * small
+
+
+def _dark_canvas(theme: str) -> str:
     rules = "".join(
         f".canvas-{name}{{{attribute}:{tokens('dark')[token]}}}" for name, attribute, token in _CANVAS_COLORS
     )

@@ -110,7 +110,7 @@ class LargeRuler:
         if self.guess is not None:
             at = self.axis.at(self.guess)
             yield format_html('<line class="guess" x1="{0}" x2="{0}" y1="4" y2="{1}"/>', at, bottom - 6)
-            yield format_html('<text x="{}" y="12" dx="5">best guess</text>', at)
+            yield format_html('<text x="{}" y="12" dx="5">best guess {}</text>', at, score(self.guess))
         for place, mark in enumerate(sorted(self.baselines, key=lambda mark: mark.mean)):
             at, y = self.axis.at(mark.mean), bottom + _BELOW * place
             yield format_html('<line class="other" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>', at, y, y + 12)

@@ -17,6 +17,8 @@ from benchmarks.queries.runs import HasTag, runs
 PAGE_SIZE = 20
 FEW_MATCHES = 1_000
 PREVIEW = 120
+ANSWER_SHOWN = 800
+"""Characters of an answer that stands on lines of its own."""
 NEWEST = 12
 NEAR = 500
 _LOOKED_THROUGH, _OFFERED_TO_COPY = 60, 8
@@ -184,7 +186,8 @@ def same_task_elsewhere(task: Task, but: Result | None = None, limit: int = 12) 
     rows = Result.objects.filter(task__content_hash=task.content_hash).exclude(outcome="")
     if but is not None:
         rows = rows.exclude(pk=but.pk)
-    return list(_listed(rows, *_OF_ITS_RUN).select_related("task", "run").order_by("-run_id", "-pk")[:limit])
+    listed = _listed(rows, *_OF_ITS_RUN, answer=ANSWER_SHOWN)
+    return list(listed.select_related("task", "run").order_by("-run_id", "-pk")[:limit])
 
 
 def compared_texts(keys: Sequence[int], length: int) -> dict[int, tuple[str, str]]:
@@ -216,11 +219,12 @@ def failing_runs_to_copy() -> list[tuple[Run, int]]:
     return sorted(((run, n) for run, n in counted if n), key=lambda each: each[0].dataset.title)[:_OFFERED_TO_COPY]
 
 
-def _listed(rows: QuerySet[Result], *others: str) -> QuerySet[Result]:
-    """The rows as lists show them, with their tasks and the ``others`` of their columns."""
+def _listed(rows: QuerySet[Result], *others: str, answer: int = PREVIEW) -> QuerySet[Result]:
+    """The rows as lists show them, with their tasks, the ``others`` of their columns and ``answer`` characters of each
+    answer."""
     previews: dict[str, object] = {
         "expected_preview": answers_preview(PREVIEW, "task__"),
-        "actual_preview": Left("transcript__actual_output", PREVIEW),
+        "actual_preview": Left("transcript__actual_output", answer),
         "error_preview": Left("error_message", PREVIEW),
     }
     return rows.select_related("task").only(*_LISTED, *others).annotate(**previews)

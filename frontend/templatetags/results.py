@@ -7,14 +7,16 @@ from functools import cache, lru_cache
 
 from django import template
 from django.urls import reverse
-from django.utils.html import escape
+from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from benchmarks.models import Outcome, Result, Run, Score
 from benchmarks.presentation import labels, numbers, texts
+from benchmarks.queries.results import ANSWER_SHOWN
 from benchmarks.queries.task_grid import TaskCell
 from frontend.result_rows import ResultRow
-from frontend.templatetags.show import badge, state_badge
+from frontend.templatetags.show import badge, diff_marks, state_badge
+from frontend.texts import difference
 from frontend.view_models import AnswerMarks, MetricRow
 
 register = template.Library()
@@ -133,6 +135,27 @@ def shared_reason(rows: Sequence[ResultRow]) -> tuple[str, str]:
         if len(some) > 1 and len(reasons) == 1 and any(reasons):
             return reasons.pop(), f"all {numbers.number(len(some))}{of}"
     return "", ""
+
+
+@register.simple_tag
+def same_metric(results: Sequence[Result]) -> str:
+    """The main metric of all of the results' runs; empty if they differ."""
+    metrics = {result.run.headline for result in results}
+    return metrics.pop() if len(metrics) == 1 else ""
+
+
+@register.simple_tag
+def answer_lines(result: Result, expected: str) -> SafeString:
+    """How an answer begins, with its lines. In a wrong one of several lines, what was not expected is marked."""
+    answer = result.actual_preview or ""
+    if not answer and result.run.texts_pruned:
+        return format_html('<span class="soft">{}</span>', result.run.texts_pruned)
+    if "\n" not in answer:
+        return conditional_escape(texts.visible(answer))
+    if answer.strip() == expected.strip():
+        return SafeString('<span class="soft">Equal to the expected answer</span>')
+    marked = difference(expected, answer) if result.outcome == Outcome.WRONG and len(answer) < ANSWER_SHOWN else None
+    return diff_marks(marked.right) if marked else conditional_escape(texts.visible(answer))
 
 
 @lru_cache(1_000)  # a page has hundreds of a few

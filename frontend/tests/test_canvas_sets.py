@@ -52,6 +52,7 @@ def test_a_set_being_generated_shows_its_progress(client: Client) -> None:
 def test_the_first_file_of_a_set_marks_its_keys(client: Client) -> None:
     html = client.get(f"/datasets/{make_canvas_set('3', 1).dataset.slug}/files/").content.decode()
     assert '\n    <b>"canvas"</b>: [' in html.replace("&quot;", '"')
+    assert re.search(r"</b>: \[-?\d+, -?\d+\]\n", html), "a center is one line"
 
 
 @pytest.mark.django_db(transaction=True)

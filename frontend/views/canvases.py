@@ -46,7 +46,7 @@ from benchmarks.services.canvas_sets.control import previewed_canvases, request_
 from benchmarks.services.errors import InvalidRequest
 from frontend import params
 from frontend.chips import Chip, Choice, chips, choice
-from frontend.drawing import dark_canvas
+from frontend.drawing import canvas_style
 from frontend.forms import CanvasSetForm
 from frontend.navigation import dataset_tabs, trail
 from frontend.views.shared import STYLED_SVG, or_404, paged
@@ -205,9 +205,11 @@ def canvas(request: HttpRequest, slug: str, index: int) -> HttpResponse:
 
 @require_safe
 def picture(request: HttpRequest, slug: str, index: int) -> HttpResponse:
-    """The picture in the theme of ``?theme=``; without one, in that of the reader's system."""
+    """The picture in the theme of ``?theme=``; without one, in that of the reader's system. With ``?small=1`` its
+    shapes can be told apart in a list."""
     canvas = _canvas(slug, index)
-    drawn = canvas_picture.svg(_shapes(canvas), str(canvas), dark_canvas(request.GET.get("theme", "")))
+    style = canvas_style(request.GET.get("theme", ""), small="small" in request.GET)
+    drawn = canvas_picture.svg(_shapes(canvas), str(canvas), style)
     headers = {"Cache-Control": f"private, max-age={_DAY}", "Content-Security-Policy": STYLED_SVG}
     return HttpResponse(drawn, content_type="image/svg+xml", headers=headers)
 

@@ -106,6 +106,8 @@ RUNS_SHOWN = 5
 SAMPLED = 5
 PREVIEWED = 2
 """Tasks of a dataset in the preview of its file."""
+FILE_SHOWN = 20_000
+"""Characters of a canvas file."""
 VERSIONS_COMPARED = 5
 """The newest versions of which the list says what they changed."""
 MOVED_SHOWN = 20
@@ -195,7 +197,7 @@ def files(request: HttpRequest, slug: str) -> HttpResponse:
     version, canvas_set = context["version"], context["dataset"].canvas_set
     if canvas_set is not None:
         name, text = first_file(canvas_set)
-        context["first_file"] = name, excerpt(text)
+        context["first_file"] = name, excerpt(text, FILE_SHOWN)
         context["may_zip"] = canvas_set.count <= MOST_ZIPPED
         context["export_command"] = command(f"canvases export {canvas_set.slug} exported", python="python")
     if version and context["is_written"]:
