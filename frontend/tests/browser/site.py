@@ -81,7 +81,7 @@ create_review({{"name": "Summer review", "metric": "correctness", "runs": [{othe
 TWO_NIGHTS = """
 import json, time
 from benchmarks.models import Dataset, DatasetFile, Run, Schedule, ScoreDrop, WebhookDelivery
-from benchmarks.services.schedules import start_due
+from benchmarks.services.schedules import next_times, start_due
 
 def wait_until(done):
     deadline = time.monotonic() + 120
@@ -95,6 +95,7 @@ for night in range(2):
     nights.append(run.pk)
     wait_until(lambda: Run.objects.get(pk=run.pk).status == "completed")
 wait_until(lambda: ScoreDrop.objects.count() == 2)
+Schedule.objects.update(next_run_at=next_times("03:00", 1)[0])
 datasets = Dataset.objects.exclude(current_version=None)
 print(json.dumps({
     "nights": nights,
