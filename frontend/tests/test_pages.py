@@ -640,6 +640,8 @@ def test_what_changed_besides_the_tasks_is_shown(client: Client) -> None:
 
 def test_canvas_pages_show_pictures_questions_and_answers(client: Client) -> None:
     canvas_set = make_canvas_set()
+    rows = page(client, f"/datasets/{canvas_set.dataset.slug}/tasks/")
+    assert rows.count("/0.svg?small=1") == 1, "a picture is drawn once for its questions"
     run = make_scored_run(canvas_set.dataset, [1.0] * 30, answer="my own answer", metrics=["task_score"])
     assert "/canvases/canvases-7/0.svg" in page(client, "/canvases/canvases-7/")
     html = page(client, "/canvases/canvases-7/1/")
@@ -656,6 +658,8 @@ def test_the_picture_of_a_canvas_is_dark_where_the_page_is(client: Client) -> No
         drawn = client.get(f"/canvases/canvases-7/0.svg{query}").content.decode()
         assert (paper in drawn) == dark, query
         assert ("prefers-color-scheme" in drawn) == (query == ""), query
+    assert "scale:" not in drawn
+    assert "scale:" in client.get("/canvases/canvases-7/0.svg?theme=light&small=1").content.decode()
     client.cookies["theme"] = "dark"
     assert "/canvases/canvases-7/0.svg?theme=dark" in page(client, "/canvases/canvases-7/")
 
@@ -748,8 +752,12 @@ def test_canvases_show_the_whole_plain_runs_of_a_model_and_not_its_newest_trials
     alone = make_scored_run(canvas_set.dataset, [0.0] * tasks, model="a/x", representation="coordinates", **asked)
     gallery = page(client, "/canvases/canvases-7/")
     assert f"run={alone.pk}" not in gallery.partition("</section>")[0]
-    assert "scores 1.000 on these canvases" in gallery
-    assert "on these canvases" not in page(client, "/canvases/canvases-7/?answer=nowhere")
+    assert "scores 1.000 on this set" in gallery
+    none = page(client, "/canvases/canvases-7/?n_shapes=3&answer=nowhere")
+    assert "scores 1.000 on this set" in none, "it is said of the set, whatever is filtered"
+    assert "No canvases match “Expected: nowhere”." in none
+    assert 'href="?n_shapes=3">Remove “Expected: nowhere”' in none
+    assert "Remove “3 shapes”" not in none, "without it, there are none either"
 
 
 def test_a_gallery_begins_with_the_canvases_that_a_run_got_least_right(client: Client) -> None:
@@ -794,8 +802,25 @@ def test_answers_to_the_same_task_name_the_metric_of_their_score(client: Client)
     dataset = make_dataset(1)
     run = make_scored_run(dataset, [1.0])
     make_scored_run(dataset, [0.5], metrics=["contains"])
-    html = page(client, f"/runs/{run.pk}/results/{run.results.get().pk}/")
+    address = f"/runs/{run.pk}/results/{run.results.get().pk}/"
+    once = '<small class="soft">Contains</small>'
+    assert once in page(client, address)
+    make_scored_run(dataset, [0.5], metrics=["length"])
+    html = page(client, address)
     assert '<td class="soft">Contains</td>' in html
+    assert once not in html
+
+
+def test_answers_to_a_task_keep_their_lines_and_mark_what_was_not_expected(client: Client) -> None:
+    dataset = make_dataset(1)
+    task = dataset.current_version.tasks.get()
+    task.expected_output = "one\ntwo\nthree"
+    task.save()
+    make_scored_run(dataset, [1.0], answer="one\ntwo\nthree\n")
+    make_scored_run(dataset, [0.0], answer="one\nfive\nthree")
+    html = page(client, f"/datasets/{dataset.slug}/tasks/{task.pk}/")
+    assert "one\n<ins>five</ins>\nthree" in html
+    assert "Equal to the expected answer" in html
 
 
 def test_where_no_run_is_chosen_those_are_proposed_that_were_asked_the_same(client: Client) -> None:
