@@ -559,7 +559,7 @@ def test_the_list_and_the_plan_tell_one_gap(client: Client) -> None:
     make_dataset(90, slug="others")
     sent = {**REQUEST, "dataset": "sums", "limit": "40"}
     html = " ".join(page(client, "/runs/new/plan/", sent).split())
-    (shown,) = re.findall(r"Sums: <b>([\d.]+) points</b>", html)
+    (shown,) = re.findall(r"Sums: from <b>([\d.]+) points</b>", html)
     assert f'id="shows-sums" hx-swap-oob="true">gaps of {shown} points<' in html
     assert f'id="shows-others" hx-swap-oob="true">gaps of {shown} points<' in html, "of 40 tasks, too"
     assert f"gaps of {shown} points" in page(client, f"/runs/new/?{urlencode(sent, doseq=True)}")
