@@ -21,6 +21,9 @@ from frontend.view_models import AnswerMarks, MetricRow
 
 register = template.Library()
 
+SHORT_ANSWER = 40
+"""Characters"""
+
 _PREVIEWED = (
     ' data-row hx-get="{}" hx-trigger="focus{}" hx-target="#preview" hx-select="#answer"'
     ' hx-swap="innerHTML ignoreTitle:true"'
@@ -145,6 +148,13 @@ def same_metric(results: Sequence[Result]) -> str:
     """The main metric of all of the results' runs; empty if they differ."""
     metrics = {result.run.headline for result in results}
     return metrics.pop() if len(metrics) == 1 else ""
+
+
+@register.simple_tag
+def fit_cells(results: Sequence[Result]) -> bool:
+    """Whether every answer is a short line, which has room beside the score of its result."""
+    answers = [result.actual_preview or "" for result in results]
+    return all(len(answer) <= SHORT_ANSWER and "\n" not in answer for answer in answers)
 
 
 @register.simple_tag

@@ -816,9 +816,13 @@ def test_answers_to_a_task_keep_their_lines_and_mark_what_was_not_expected(clien
     task = dataset.current_version.tasks.get()
     task.expected_output = "one\ntwo\nthree"
     task.save()
+    address = f"/datasets/{dataset.slug}/tasks/{task.pk}/"
+    make_scored_run(dataset, [0.0], answer="five")
+    assert '<td class="cut" dir="auto">five</td>' in page(client, address), "short ones stay beside their scores"
     make_scored_run(dataset, [1.0], answer="one\ntwo\nthree\n")
     make_scored_run(dataset, [0.0], answer="one\nfive\nthree")
-    html = page(client, f"/datasets/{dataset.slug}/tasks/{task.pk}/")
+    html = page(client, address)
+    assert '<td class="cut"' not in html
     assert "one\n<ins>five</ins>\nthree" in html
     assert "Equal to the expected answer" in html
 
