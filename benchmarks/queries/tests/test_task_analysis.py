@@ -136,7 +136,7 @@ def test_an_audited_answer_that_strong_models_miss_is_not_called_suspect(client:
     page = client.get(f"/datasets/{dataset.slug}/analysis/").content.decode()
     assert re.search(r">1 missed by the best models</a>\s+<span>Read them to learn", page)
     assert "uspect" not in page
-    assert f'src="/canvases/{dataset.canvas_set.slug}/0.svg"' in page
+    assert f'src="/canvases/{dataset.canvas_set.slug}/0.svg?small=1"' in page
 
     Question.objects.filter(tasks__position=1).update(audit=Question.Audit.UNDETERMINED)
     cache.clear()
