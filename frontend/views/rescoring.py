@@ -42,7 +42,7 @@ def rescore(request: HttpRequest, pk: int) -> HttpResponse:
         given = {name: params.text(request.GET, name) for name in ("version", "metric")}
         metrics = [given["metric"]] if given["metric"] else run.metrics
         form = RescoringForm(run, initial={"version": given["version"] or None, "metrics": metrics})
-        return _rescore_page(request, run, form, is_open=True)
+        return _rescore_page(request, run, form)
     do = request.POST.get("do", "start")
     if do == "show":
         shown = {name: request.POST.get(name, "") for name in ("rubric", "judge_model")}
@@ -107,9 +107,5 @@ def _rescore_page(
     titles = [metric_title(name).removeprefix(PREFIX) for name in form.metrics]
     context |= {"form": form, "run": run, "metrics": choice, "scored_by": titles, "crumbs": crumbs}
     context["is_same"] = form.metrics == run.metrics and not form["rubric"].value()
-    version = str(form["version"].value() or run.dataset_version.number)
-    context["changes"] = not context["is_same"] or (
-        version != str(run.dataset_version.number) or bool(form["judge_model"].value())
-    )
     context["present"] = runs_table([run], f"Scores of run {run.pk}", ["model", "answers", "cost", "when"])
     return render(request, "frontend/runs/rescore.html", context, status=status)
