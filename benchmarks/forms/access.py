@@ -19,8 +19,8 @@ from benchmarks.services.access import Caller, manageable_accounts, token_errors
 from benchmarks.services.members import add_member, change_role
 
 SCOPES = (
-    ("read", "See datasets, runs and results; changes nothing"),
-    ("label", "Add people’s labels to answers; starts no runs"),
+    ("read", "Read datasets, runs and results, and change nothing"),
+    ("label", "Label answers"),
     ("launch", "Start, pause and cancel runs, which may cost money"),
     ("edit", "Add and change datasets, tasks and versions"),
 )

@@ -141,7 +141,7 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
         "choices": _choices(request.GET, canvas_set, runs, run, sorts=SORTS if sortable else ()),
         "chips": chips(request.GET, {"answer": "Expected"}, {}),
         "page": page,
-        "emptying": [] if page.rows else _emptying(request.GET, canvas_set, filters),
+        "widened": [] if page.rows else _widened(request.GET, canvas_set, filters),
         "cards": [Card(canvas, outcomes.get(canvas.pk, ())) for canvas in page.rows],
         "run": run,
         "classes": BY_CLASS.of(by_class) if run else None,
@@ -316,7 +316,7 @@ def _choices(
     return choices
 
 
-def _emptying(query: QueryDict, canvas_set: CanvasSet, filters: reads.GalleryFilters) -> list[Chip]:
+def _widened(query: QueryDict, canvas_set: CanvasSet, filters: reads.GalleryFilters) -> list[Chip]:
     """The filters each of which alone leaves canvases once it is removed."""
     titles = {
         "n_shapes": {str(filters.n_shapes): plural(filters.n_shapes or 0, "shape")},
