@@ -13,6 +13,7 @@ from django.db.models.fields.json import KeyTransform
 from benchmarks.analysis.rankings import Place, under_baseline
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import OF_MODELS, Run
+from benchmarks.presentation.numbers import rank_range
 from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.queries.leaderboard import (
     Alike,
@@ -139,10 +140,10 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
             if place.numbers.mean is not None:
                 n_of = n_of_mean(standing.metric, place.numbers)
                 means.setdefault(model, []).append((place.numbers.mean, place.run.dataset.title, n_of))
-    ranks: dict[str, str] = {}
+    places: dict[str, tuple[int, int]] = {}
     for row in overall_leaderboard().rows:
-        if row.ranks:
-            ranks.setdefault(row.linked, row.ranks)
+        if row.places:
+            places.setdefault(row.linked, row.places)
     served, troubled, answered, fallen = served_models(), troubled_models(), answered_models(), dropped_models()
     found = []
     for name, n, last in used:
@@ -155,18 +156,17 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
                 provider,
                 known.get(name),
                 sorted(means.get(name, ())),
-                ranks.get(name, ""),
+                rank_range(*places[name]) if name in places else "",
                 served.get(name, ()),
                 model_status(name, provider, known.get(name), troubled.get(name), answered=name in answered),
                 name in fallen,
             )
         )
-    return sorted(found, key=lambda use: (_LEVELS.index(use.status.level), _best_rank(use.rank)))
 
+    def order(use: ModelUse) -> tuple[int, float]:
+        return _LEVELS.index(use.status.level), places[use.name][0] if use.name in places else math.inf
 
-def _best_rank(ranks: str) -> float:
-    """The first of ``2–3``."""
-    return float(ranks.partition("–")[0]) if ranks else math.inf
+    return sorted(found, key=order)
 
 
 def baselines_used() -> list[str]:

@@ -62,8 +62,7 @@ def labels_of_answer(result: Result, reader: str, with_names: bool) -> AnswerLab
     """What people say of the answer, as the person ``reader`` may see it: own labels first, then the oldest."""
     stored = Label.objects.filter(result__in=results_of_answer(result)).select_related("queue").order_by("pk")
     current = [label for label in stored if label.replaced_at is None]
-    done = {label.metric for label in current if label.author_name == reader}
-    visible = [label for label in current if not _hidden(label, reader, done)]
+    visible = _visible(current, reader)
     names = _names(visible, reader, with_names)
     shown = [
         ShownLabel(
@@ -94,14 +93,8 @@ def verdicts_on(run: Run, results: Sequence[Result], reader: str) -> dict[int, l
     by_answer: dict[tuple[str, int], list[Label]] = defaultdict(list)
     for label in current.annotate(task=F("result__task__task_id"), repeat=F("result__repeat")).order_by("pk"):
         by_answer[label.task, label.repeat].append(label)
-    said: dict[int, list[float]] = {}
-    for result in results:
-        labels = by_answer.get((result.task.task_id, result.repeat), [])
-        done = {label.metric for label in labels if label.author_name == reader}
-        said[result.pk] = [
-            label.value for label in labels if label.value is not None and not _hidden(label, reader, done)
-        ]
-    return said
+    said = {each.pk: _visible(by_answer[each.task.task_id, each.repeat], reader) for each in results}
+    return {pk: [label.value for label in labels if label.value is not None] for pk, labels in said.items()}
 
 
 def labelable_metrics(run: Run) -> list[str]:
@@ -118,6 +111,12 @@ def levels_of(name: str, result: Result) -> tuple[Level, ...]:
         return Preference.levels
     rubric = rubric_of_label(name, result)
     return LEVELS[rubric.scale] if rubric else VERDICTS
+
+
+def _visible(labels: Sequence[Label], reader: str) -> list[Label]:
+    """Of the current labels of one answer, those that the reader may see."""
+    done = {label.metric for label in labels if label.author_name == reader}
+    return [label for label in labels if not _hidden(label, reader, done)]
 
 
 def _hidden(label: Label, reader: str, done: set[str]) -> bool:

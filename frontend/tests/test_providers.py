@@ -163,6 +163,14 @@ def test_the_best_scores_of_a_model_are_named_and_all_are_drawn(client: Client, 
     assert table.count('class="other"') == 4
 
 
+def test_of_models_that_are_ready_the_best_overall_rank_comes_first(client: Client, live: LoopbackServer) -> None:
+    for number in range(2):
+        dataset = make_dataset(20, slug=f"d{number}")
+        make_scored_run(dataset, [1.0] * 20, model="live/large")
+        make_scored_run(dataset, [0.0] * 20, model="live/new")
+    assert [(use.name, use.rank) for use in models_used(provider_rows())] == [("live/large", "1"), ("live/new", "2")]
+
+
 def test_models_are_found_by_name_and_by_chips(client: Client, live: LoopbackServer) -> None:
     dataset = make_dataset(2, slug="sums")
     for model in ("live/large", "keyless/m"):

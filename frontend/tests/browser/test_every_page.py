@@ -138,7 +138,7 @@ def test_chips_of_a_phone_stand_in_one_row_and_open_over_the_page(tab: Tab) -> N
     page = tab.open("/leaderboard/")
     row = page.get_by_role("navigation", name="Ranking")
     chips = row.locator("summary")
-    assert len({chip.bounding_box()["y"] for chip in chips.all()}) == 1  # type: ignore[index]
+    assert len({chip.evaluate("chip => chip.getBoundingClientRect().y") for chip in chips.all()}) == 1
     for chip in (chips.first, chips.last):
         chip.click()
         menu = row.locator("details[open]")
