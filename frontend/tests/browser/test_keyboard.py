@@ -209,13 +209,12 @@ def test_the_yaml_of_a_dataset_is_numbered_indented_and_left_by_escape(tab: Tab)
     assert page.evaluate(_FOCUSED)["tag"] != "TEXTAREA"
     lines = before.split("\n")
     at = next(n for n, line in enumerate(lines, 1) if "input:" in line)
-    place = text.bounding_box()
+    # In the page, which a click may scroll.
+    place = "(text) => [text.getBoundingClientRect().top + scrollY, text.offsetHeight]"
+    before_errors = text.evaluate(place)
     text.fill(before.replace("input:", "inptu:", 1))
     page.locator(f"#checked a[data-line='{at}']").click()
-    now = text.bounding_box()
-    assert place is not None
-    assert now is not None
-    assert (now["y"], now["height"]) == (place["y"], place["height"]), "errors move no line"
+    assert text.evaluate(place) == before_errors, "errors move no line"
     chosen = "(text) => text.value.slice(text.selectionStart, text.selectionEnd)"
     assert text.evaluate(chosen) == lines[at - 1].replace("input:", "inptu:")
     assert str(at) in page.locator(".line-numbers .has-error").all_inner_texts()
