@@ -348,11 +348,10 @@ def preferences_beside(review: ReviewQueue) -> list[PreferenceRow]:
     return [row for row in rows if row is not None and row.numbers is not None]
 
 
-def verdicts_of_pairs(row: PreferenceRow, compared: Sequence[int], pairs: Sequence[Pair]) -> list[tuple[str, str]]:
-    """The verdicts to choose from, of all candidates or of two runs, each with how many of the ``pairs`` have it."""
+def verdicts_of_pairs(row: PreferenceRow, compared: Sequence[int], counts: Counter[str]) -> list[tuple[str, str]]:
+    """The verdicts to choose from, of all candidates or of two runs, each with its number of ``counts``."""
     wins = [(str(each["run"]), f"{each['name']} wins") for each in row.candidates]
     wins = [each for each in wins if not compared or int(each[0]) in compared]
-    counts = Counter(pair.verdict for pair in pairs)
     named = [
         *wins,
         (DISAGREE, _disagreement(row)),
@@ -362,11 +361,14 @@ def verdicts_of_pairs(row: PreferenceRow, compared: Sequence[int], pairs: Sequen
     return [(value, f"{title} ({number(counts[value])})") for value, title in named]
 
 
-def pairs_in_words(row: PreferenceRow, pairs: Sequence[Pair]) -> str:
-    """How many pairs differ and how those were decided; empty until a judge has decided all."""
+def counts_of_verdicts(pairs: Sequence[Pair]) -> Counter[str]:
+    return Counter(pair.verdict for pair in pairs)
+
+
+def pairs_in_words(row: PreferenceRow, counts: Counter[str]) -> str:
+    """How many pairs differ and how those were decided; empty until a judge has decided all. ``counts`` of verdicts."""
     if row.numbers is None or not row.run.judge_model:
         return ""
-    counts = Counter(pair.verdict for pair in pairs)
     decided = [(each["name"], counts[str(each["run"])]) for each in row.candidates]
     return pairs_sentence(counts[IDENTICAL], decided, counts[TIE], counts[DISAGREE])
 
@@ -379,11 +381,10 @@ class DecidedPairs:
     legend: Sequence[tuple[str, str, int]]
 
 
-def decided_pairs(row: PreferenceRow, pairs: Sequence[Pair]) -> DecidedPairs | None:
-    """``None`` unless a judge chose between two candidates, in both orders."""
-    if len(row.candidates) != 2 or not row.run.judge_model or not pairs:
+def decided_pairs(row: PreferenceRow, counts: Counter[str]) -> DecidedPairs | None:
+    """``None`` unless a judge chose between two candidates, in both orders. ``counts`` of verdicts."""
+    if len(row.candidates) != 2 or not row.run.judge_model or not counts:
         return None
-    counts = Counter(pair.verdict for pair in pairs)
     wins = [counts[str(each["run"])] for each in row.candidates]
     same = counts[TIE] + counts[IDENTICAL]
     return DecidedPairs(

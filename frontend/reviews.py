@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from benchmarks.metrics.base import VERDICTS, Level
+from benchmarks.metrics.base import Level
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import LOST, UNSCORED, Flag, Label, Outcome, Result, ReviewItem
 from benchmarks.presentation.labels import LABEL_FLAG, OUTCOME, metric_title
 from benchmarks.presentation.numbers import MISSING, n_of, number, score
 from benchmarks.queries.preferences import candidates_of
-from benchmarks.queries.reviews import AnswerLabels, labelable_metrics, levels_of
+from benchmarks.queries.reviews import AnswerLabels, is_labeled_by_verdicts, labelable_metrics, levels_of
 from frontend.steps import ReviewSteps
 from frontend.texts import Excerpt, excerpt
 
@@ -128,8 +128,10 @@ def n_against(outcome: str | None, values: Sequence[float]) -> int:
 def contradiction(labels: AnswerLabels, result: Result) -> str:
     """Who contradicts the outcome: ``Correct by Exact match, wrong by 2 of 2 people``; empty if nobody does."""
     decides = labelable_metrics(result.run)[0]
+    if not is_labeled_by_verdicts(decides):
+        return ""
     own = [each.label.value for each in labels.shown if each.label.metric == decides]
-    of_outcome = [value for value in own if value is not None and levels_of(decides, result) == VERDICTS]
+    of_outcome = [value for value in own if value is not None]
     against = n_against(result.outcome, of_outcome)
     if not against:
         return ""

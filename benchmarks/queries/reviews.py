@@ -84,7 +84,7 @@ def verdicts_on(run: Run, results: Sequence[Result], reader: str) -> dict[int, l
     """Id of a result → what people say of its answer by the metric that decides its outcome, as the person ``reader``
     may see it, in one query. Empty where a rubric gives the scale."""
     metric = labelable_metrics(run)[0]
-    if metric in (Preference.name, TaskRubric.name) or metric.startswith(PREFIX):
+    if not is_labeled_by_verdicts(metric):
         return {}
     tasks = {each.task.task_id for each in results}
     current = Label.objects.filter(
@@ -103,6 +103,11 @@ def labelable_metrics(run: Run) -> list[str]:
         return [Preference.name]
     deciding = [name for name in run.metrics if (metric := metric_named(name)) and metric.decides_outcome]
     return deciding or [DEFAULT_METRIC]
+
+
+def is_labeled_by_verdicts(name: str) -> bool:
+    """Whether people say right or wrong by this metric, rather than a rubric's scale or which answer is better."""
+    return name not in (Preference.name, TaskRubric.name) and not name.startswith(PREFIX)
 
 
 def levels_of(name: str, result: Result) -> tuple[Level, ...]:

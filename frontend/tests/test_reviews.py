@@ -67,6 +67,16 @@ def test_labels_that_contradict_the_outcome_say_so(client: Client) -> None:
         assert "Disputed" not in html
 
 
+def test_labels_by_a_rubric_dispute_nothing_as_its_scale_may_be_unknown(client: Client) -> None:
+    run = make_scored_run(metrics=("rubric:tone",))
+    result = run.results.order_by("position")[0]
+    Label.objects.create(result=result, metric="rubric:tone", value=0.0, author_name="local user")
+    for page in (f"/runs/{run.pk}/results/{result.pk}/", f"/runs/{run.pk}/"):
+        html = client.get(page).content.decode()
+        assert "Correct" in html
+        assert "Disputed" not in html
+
+
 def test_a_label_with_mistakes_is_refused_with_a_message(client: Client) -> None:
     page = address_of(make_scored_run())
     html = client.post(f"{page}label/", {"metric": "exact_match"}, follow=True).content.decode()

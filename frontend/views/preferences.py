@@ -28,6 +28,7 @@ from frontend.navigation import trail
 from frontend.preferences import (
     PreferenceForm,
     PreferenceRow,
+    counts_of_verdicts,
     decided_pairs,
     pair_rows,
     pairs_in_words,
@@ -84,11 +85,11 @@ def new_preference(request: HttpRequest) -> HttpResponse:
 @live_read(stamp_of_run, within_page=True)
 def preference(request: HttpRequest, pk: int) -> HttpResponse:
     row, with_open = _row(pk), may_see_reviewers(request.user)
-    judged = reads.pairs_of_answers(row.run, (), with_open) if row.numbers else []
+    counts = counts_of_verdicts(reads.pairs_of_answers(row.run, (), with_open) if row.numbers else [])
     context = {
         "row": row,
-        "pairs": pairs_in_words(row, judged),
-        "decided": decided_pairs(row, judged),
+        "pairs": pairs_in_words(row, counts),
+        "decided": decided_pairs(row, counts),
         "pooled": pooled_row(row.run),
         "people": people_row(row.run, with_open),
         "reviews": reviews_of_pairs(pk),
@@ -113,14 +114,15 @@ def pairs(request: HttpRequest, pk: int) -> HttpResponse:
     numbers = chosen if len(chosen) == 2 and max(chosen) < len(row.candidates) else []
     compared = [row.candidates[number]["run"] for number in numbers]
     read = reads.pairs_of_answers(row.run, compared, with_open)
-    verdicts, verdict = verdicts_of_pairs(row, compared, read), params.text(request.GET, "verdict")
+    counts = counts_of_verdicts(read)
+    verdicts, verdict = verdicts_of_pairs(row, compared, counts), params.text(request.GET, "verdict")
     verdict = verdict if verdict in dict(verdicts) else ""
     selected = [pair for pair in read if (pair.verdict == verdict if verdict else pair.verdict != IDENTICAL)]
     page = Paginator(selected, PAIRS).get_page(request.GET.get("page"))
     shown = pair_rows(row, list(page.object_list), with_open)
     context = {
         "row": row,
-        "finding": "" if compared else pairs_in_words(row, read),
+        "finding": "" if compared else pairs_in_words(row, counts),
         "page": page,
         "pairs": shown,
         "has_expected": any(pair.expected for pair in shown),
