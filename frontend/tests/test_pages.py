@@ -900,9 +900,11 @@ def test_only_a_significant_difference_of_two_runs_is_bold(client: Client, right
     assert 'class="knob second"' in chart
 
 
-def test_a_comparison_of_no_runs_task_by_task_says_that_none_are_chosen(client: Client) -> None:
+def test_a_comparison_of_no_runs_task_by_task_asks_for_them(client: Client) -> None:
     make_scored_run()
-    assert b"No runs chosen to compare task by task." in client.get("/compare/tasks/", follow=True).content
+    html = client.get("/compare/tasks/", follow=True).content.decode()
+    assert "<h1>Compare runs task by task</h1>" in html
+    assert "Choose 2 to 12 runs." in html
 
 
 def test_several_runs_are_compared_as_a_matrix_with_the_oldest_or_the_marked_as_baseline(client: Client) -> None:

@@ -75,8 +75,9 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
     asked = params.run_ids(request.GET)[:MOST_RUNS]
     to = reverse("frontend:compare") if chosen else None
     crumbs = [("Compare", to), *([(plural(len(chosen), "run"), None)] if chosen else [])]
+    for_tasks = not asked and request.GET.get("for") == "tasks"
     context: dict[str, Any] = {
-        "title": _title(chosen),
+        "title": "Compare runs task by task" if for_tasks else _title(chosen),
         "crumbs": trail("runs", *crumbs),
         "chosen": chosen,
         "chosen_ids": [run.pk for run in chosen],
@@ -86,13 +87,13 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
         "metrics": [metric_row(name) for name in metrics],
         "metric": metric,
         "most": MOST_RUNS,
-        "for_tasks": not asked and request.GET.get("for") == "tasks",
+        "for_tasks": for_tasks,
         "may_launch": may_launch(request.user),
         "may_compare_answers": may_launch(request.user) and not any(run.representation for run in chosen),
     }
     if len(chosen) < 2 or not metric:
         return context | {
-            "likely": likely(offered, task_by_task=context["for_tasks"]) if len(chosen) < 2 else (),
+            "likely": likely(offered, task_by_task=for_tasks) if len(chosen) < 2 else (),
             "on_one": [*on_one_benchmark(chosen, offered)],
         }
     margin = params.margin(request.GET)

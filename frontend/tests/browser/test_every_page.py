@@ -148,6 +148,25 @@ def test_chips_of_a_phone_stand_in_one_row_and_open_over_the_page(tab: Tab) -> N
         chip.click()
 
 
+_BELOW_EACH_OTHER = """
+rows => rows.flatMap((row) => {
+  const boxes = [...row.children].map((part) => part.getBoundingClientRect());
+  const narrow = boxes[0].width < 120 ? [`${row.textContent.trim()} has a name ${boxes[0].width} pixels wide`] : [];
+  const over = boxes.slice(1).some((box, nth) => box.top < boxes[nth].bottom);
+  return over ? [...narrow, `${row.textContent.trim()} overprints itself`] : narrow;
+})
+"""
+
+
+@pytest.mark.parametrize("width", [390, 360])
+def test_what_can_be_compared_stands_below_its_name_on_a_phone(tab: Tab, site: Site, width: int) -> None:
+    tab.page.set_viewport_size({"width": width, "height": 800})
+    for name in ("compare", "compare on two datasets", "compare nothing task by task"):
+        rows = tab.open((PAGES["compare"] | PAGES["compare-tasks"])[name](site)).locator(".comparable > li")
+        assert rows.count() > 1, name
+        assert rows.evaluate_all(_BELOW_EACH_OTHER) == [], name
+
+
 def test_an_answer_of_five_megabytes_is_cut_with_a_link_to_the_full_text(tab: Tab, site: Site) -> None:
     page = tab.open(f"/runs/{site.runs['hostile']}/")
     page.locator("#results tbody th a").last.click()
