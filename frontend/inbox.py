@@ -153,7 +153,7 @@ def _webhook(webhook: FailingWebhook) -> Notice:
     return Notice(
         state="failed",
         kind="Webhook",
-        title=f"Webhook {webhook.name} delivers nothing",
+        title=f"Webhook “{webhook.name}” delivers nothing",
         url=page,
         detail=f"{failed} {webhook.problem or 'Check that its receiver answers.'}",
         at=webhook.at,
@@ -171,7 +171,8 @@ def webhook_problems(rows: Sequence[WebhookRow], *, named: bool = True) -> list[
             unsigned.setdefault(row.problem, []).append(row.name)
     found = []
     for problem, names in unsigned.items():
-        noun = f"Webhook {names[0]} delivers" if len(names) == 1 else f"Webhooks {listed(names)} deliver"
+        quoted = listed([f"“{name}”" for name in names])
+        noun = f"Webhook {quoted} delivers" if len(names) == 1 else f"Webhooks {quoted} deliver"
         title = f"{noun} nothing" if named else "Nothing is delivered"
         found.append(Notice("failed", "Webhook", title, "", problem, link=sign))
     for row in rows:

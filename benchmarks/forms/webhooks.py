@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -39,8 +40,8 @@ class WebhookForm(ProblemForm):
         error_messages={"required": "Select at least one event."},
     )
 
-    def __init__(self, data: Any = None, *, webhook: Webhook | None = None) -> None:
-        super().__init__(data, initial={"events": (webhook and webhook.events) or [*EVENT]})
+    def __init__(self, data: Any = None, *, webhook: Webhook | None = None, events: Sequence[str] = ()) -> None:
+        super().__init__(data, initial={"events": (webhook and webhook.events) or events or [*EVENT]})
         self.webhook = webhook
         if webhook:
             del self.fields["name"]

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import timedelta
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +219,18 @@ def test_a_token_is_shown_once_works_and_is_revoked(production: None) -> None:
     ]
 
 
+def test_what_tokens_and_webhooks_are_for_fills_in_their_form(client: Client) -> None:
+    cases = (
+        ("/settings/tokens/", "CI job", 'value="CI job"', ["read", "launch"]),
+        ("/settings/webhooks/", "Team chat", "", ["run.failed", "score.dropped"]),
+    )
+    for path, use, shown, ticked in cases:
+        [url] = re.findall(rf'href="([^"]+)">{use}<', page(client, path))
+        form = page(client, unescape(url))
+        assert shown in form
+        assert sorted(re.findall(r'value="([^"]+)"[^>]* checked', form)) == sorted(ticked)
+
+
 def test_errors_of_a_token_stand_at_their_fields(production: None) -> None:
     ada, client = member("admin", "ada")
     html = page(client, "/settings/tokens/new/", {"account": ada.pk, "name": ""}, status=400)
@@ -297,7 +310,7 @@ def test_the_inbox_names_a_webhook_that_delivers_nothing_any_more(client: Client
     for state in ("given_up", "pending"):
         make_delivery(run, state, attempts=3)
     html = page(client, "/")
-    assert html.count("Webhook ops delivers nothing") == 1
+    assert html.count("Webhook “ops” delivers nothing") == 1
     assert "2 events not delivered since the last success." in html
     assert '<a class="button" href="/settings/webhooks/ops/">Show webhook</a>' in html
     make_delivery(run, "delivered", delivered_at=timezone.now())
@@ -432,7 +445,9 @@ def test_share_links_are_listed_with_their_author_copied_and_revoked(production:
     first, second, former = (make_scored_run(model=f"a/model-{number}") for number in range(3))
     _, ada = member("runner", "ada")
     _, ben = member("editor", "ben")
-    assert "No page is shared" in page(ada, "/settings/share-links/")
+    nothing = page(ada, "/settings/share-links/")
+    assert "No page is shared" in nothing
+    assert f'value="run={former.pk}"' in nothing, "the latest runs are shared by one click"
     told = page(ada, "/share/", {"kind": "run", "query": f"run={first.pk}"})
     page(ben, "/share/", {"kind": "run", "query": f"run={second.pk}"})
     page(ben, "/share/", {"kind": "run", "query": f"run={former.pk}"})
@@ -515,7 +530,10 @@ def link_in(html: str) -> str:
 
 def test_a_person_is_added_sets_a_password_once_by_a_link_and_logs_in(production: None) -> None:
     _, client = member("admin", "ada")
-    assert "Give the person the link that appears." in page(client, "/settings/members/")
+    alone = page(client, "/settings/members/")
+    assert "give the person the link that appears" in alone
+    assert alone.count(">New member<") == 1
+    assert ">You</span>" in alone, "the own account is marked"
     html = page(client, "/settings/members/new/", {"username": "vera", "role": "runner"})
     path = link_in(html)
     listed = page(client, "/settings/members/")
@@ -610,6 +628,8 @@ def test_nobody_changes_the_own_role_and_only_a_superuser_a_superuser(production
     html = page(client, above)
     assert "Superuser, active." in " ".join(html.split())
     assert f'Superusers are changed in the <a href="/admin/auth/user/{root.pk}/change/">' in " ".join(html.split())
+    assert "<li>Everything</li>" in html
+    assert "What each role may do</summary>" in html, "folded"
     mine = page(client, f"/settings/members/{ada.pk}/")
     assert "Password link" in mine.partition("Latest actions</h2>")[2], "what the account did"
     assert "Save role" not in html

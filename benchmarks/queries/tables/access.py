@@ -61,21 +61,35 @@ TOKENS = Table[TokenRow](
 )
 
 
-def _role(account: User) -> Cell:
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    """An account, and whether it belongs to whoever reads the list."""
+
+    account: User
+    is_own: bool = False
+
+
+def _username(row: MemberRow) -> Cell:
+    name = Link(row.account.get_username(), "member", (row.account.pk,))
+    return [name, tag("You")] if row.is_own else name
+
+
+def _role(row: MemberRow) -> Cell:
+    account = row.account
     role = role_of(account).capitalize()
     if account.is_superuser:
         return [*([role] if role else []), tag("Superuser")]
     return role or "No role: may read only"
 
 
-MEMBERS = Table[User](
+MEMBERS = Table[MemberRow](
     "Members",
     [
-        Column("Username", lambda account: Link(account.get_username(), "member", (account.pk,)), "name"),
+        Column("Username", _username, "name"),
         Column("Role", _role),
-        Column("Status", lambda account: "Active" if account.is_active else "Inactive"),
-        Column("Last login", lambda account: _moment(account.last_login), look="nowrap"),
-        Column("Added", lambda account: Moment(account.date_joined), look="nowrap"),
+        Column("Status", lambda row: "Active" if row.account.is_active else "Inactive"),
+        Column("Last login", lambda row: _moment(row.account.last_login), look="nowrap"),
+        Column("Added", lambda row: Moment(row.account.date_joined), look="nowrap"),
     ],
     look="by-line",
 )

@@ -25,13 +25,15 @@ def _state(row: WebhookRow) -> Cell:
 
 
 def _counts(row: WebhookRow) -> Cell:
-    """Those that are not 0, of which the ones that were given up lead to their list."""
-    shown: list[Part] = [
-        f"{number(n)} {what}" for n, what in ((row.delivered, "delivered"), (row.pending, "pending")) if n
-    ]
+    """Those that were delivered, and the others that are not 0; the ones that were given up lead to their list."""
+    if not (row.delivered or row.pending or row.given_up):
+        return "None"
+    shown: list[Part] = [f"{number(row.delivered)} delivered"]
+    if row.pending:
+        shown.append(f"{number(row.pending)} pending")
     if row.given_up:
         shown.append(Link(f"{number(row.given_up)} given up", "webhook", (row.name,), {"state": "given_up"}))
-    return [part for each in shown for part in (", ", each)][1:] or "None"
+    return [part for each in shown for part in (", ", each)][1:]
 
 
 def _again(delivery: WebhookDelivery) -> Cell:
@@ -83,7 +85,7 @@ DELIVERIES = Table[WebhookDelivery](
         Column("Last error", lambda row: row.last_error, look="wide-text anywhere", given="tells_more"),
         Column("Created", lambda row: Moment(row.created_at), look="nowrap"),
         Column("Delivery", _delivered, look="nowrap", given="signs"),
-        Column("Delivery", _unsigned, look="nowrap", only="page", given="cannot_sign"),
+        Column("Delivery", _unsigned, look="nowrap", only="page", given="cannot_sign", bare=True),
         Column("Send again", _again, "number", hidden_head=True, only="page", given="may_send"),
     ],
 )

@@ -83,7 +83,7 @@ def _webhooks(request: HttpRequest) -> Now:
     broken = {row.name for row in rows if row.problem} | {each.name for each in failing_webhooks()}
     noun, verb = ("Webhook", "delivers") if len(broken) == 1 else ("Webhooks", "deliver")
     why = next((f" {row.problem.partition('. ')[0].rstrip('.')}." for row in rows if row.problem), "")
-    problem = f"{noun} {listed(sorted(broken))} {verb} nothing.{why}" if broken else ""
+    problem = f"{noun} {listed([f'“{name}”' for name in sorted(broken)])} {verb} nothing.{why}" if broken else ""
     sent = f"{number(sum(row.delivered for row in rows))} delivered in {COUNTED_FOR.days} days"
     return Now(f"{plural(len(rows), 'webhook')}, {sent}.", problem)
 

@@ -13,16 +13,16 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse, reverse_lazy
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from benchmarks.forms.access import MemberForm
 from benchmarks.presentation.labels import ROLE
 from benchmarks.queries.access import active_tokens, answers_labeled_by, done_by, members, role_of, share_links
-from benchmarks.queries.tables.access import ACTIVITY, MEMBERS
-from benchmarks.services.access import may, may_launch
+from benchmarks.queries.tables.access import ACTIVITY, MEMBERS, MemberRow
+from benchmarks.services.access import account_of, may, may_launch
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.members import password_key, set_active, why_not_changeable
-from frontend.views.lists import Button, list_page
+from frontend.views.lists import Button, listed, page_of
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require, unconfirmed
 
@@ -34,22 +34,29 @@ LATEST = 8
 
 _ROLES = [
     *((name.capitalize(), may_do) for name, may_do in ROLE.items()),
-    ("Superuser", "May do everything; created in the admin"),
+    ("Superuser", "May do everything; created in the Django admin"),
 ]
 
-member_list = list_page(
-    "Members",
-    MEMBERS,
-    members,
-    lead="People with an account. The role says what they may do.",
-    empty="No members yet.",
-    permissions=(VIEW,),
-    crumbs=crumbs,
-    add=(ADD, Button("New member", "new-member")),
-    after="frontend/settings/only_member.html",
-    reference=("What each role may do", "frontend/settings/roles.html"),
-    roles=_ROLES,
-)
+
+@never_cache
+@require_safe
+def member_list(request: HttpRequest) -> HttpResponse:
+    require(request, VIEW)
+    page, own = page_of(request, members()), account_of(request.user)
+    rows = [MemberRow(account, account == own) for account in page]
+    return listed(
+        request,
+        "Members",
+        MEMBERS.of(rows),
+        lead="People with an account. The role says what they may do.",
+        empty="No members yet.",
+        page=page,
+        crumbs=crumbs(("Members", None)),
+        add=Button("New member", "new-member") if may(request.user, ADD) else None,
+        after="frontend/settings/only_member.html",
+        reference=("What each role may do", "frontend/settings/roles.html"),
+        roles=_ROLES,
+    )
 
 
 @never_cache
@@ -94,7 +101,7 @@ def member(request: HttpRequest, pk: int) -> HttpResponse:
         "activity": ACTIVITY.of(done_by(account)[:LATEST]) if may(request.user, VIEW_AUDIT) else None,
         "sees_tokens": is_own or may(request.user, "benchmarks.view_apitoken"),
         "sees_links": may_launch(request.user),
-        "current": "Superuser" if account.is_superuser else role_of(account).capitalize(),
+        "own_rights": _rights(account),
         "n_labeled": answers_labeled_by(account),
         "n_links": share_links().filter(created_by=account).count(),
         "crumbs": crumbs(("Members", reverse("frontend:members")), (account.username, None)),
@@ -128,6 +135,15 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     except NotPossible as refusal:
         messages.error(request, refusal.message)
     return HttpResponseRedirect(page)
+
+
+def _rights(account: User) -> list[str]:
+    """What an account may do: what its role and those before it say."""
+    if account.is_superuser:
+        return ["Everything"]
+    names = [*ROLE]
+    place = names.index(role) if (role := role_of(account)) else 0
+    return [ROLE[name].removeprefix("Also ").capitalize() for name in names[: place + 1]]
 
 
 def _days() -> int:

@@ -34,7 +34,7 @@ from frontend import params
 from frontend.chart_parts import Chart
 from frontend.history import history_charts
 from frontend.inbox import drop_notices
-from frontend.views.lists import Button, listed, page_of
+from frontend.views.lists import Button, Example, listed, page_of
 from frontend.views.settings.hub import NIGHTLY, crumbs
 from frontend.views.shared import require, run_or_404, unconfirmed
 
@@ -44,10 +44,11 @@ CHANGE = ("benchmarks.change_schedule", "benchmarks.launch_run")
 DELETE = ("benchmarks.delete_schedule",)
 
 _USES = (
-    ("Every night", "Shows when a model or its endpoint changes"),
-    ("With a tolerated loss", "Fails as a gate when the loss is larger"),
-    ("Each Monday", "Keeps a leaderboard current"),
+    ("Every night", "Shows when a model or its endpoint changes", NIGHTLY),
+    ("With a tolerated loss", "Fails as a gate when the loss is larger", f"{NIGHTLY}&margin=5"),
+    ("Each Monday", "Keeps a leaderboard current", "when=0+3+*+*+1"),
 )
+"""What schedules are for, with what the launch page is filled in with for each."""
 
 
 @never_cache
@@ -65,11 +66,12 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
         SCHEDULES.of(rows),
         lead=f"A schedule starts the same run repeatedly and reports scores that fall. {_state(rows, len(drops))}",
         empty="No schedules yet",
-        examples=_USES,
+        examples=[
+            Example(name, text, Button("", "launch", query).url if may_add else "") for name, text, query in _USES
+        ],
         page=page,
         crumbs=crumbs(("Schedules", None)),
         add=Button("New schedule", "launch", NIGHTLY) if may_add else None,
-        otherwise=Button("Add a schedule", "launch", NIGHTLY) if may_add else None,
         problems=drops,
         may_launch=may_launch(request.user),
     )

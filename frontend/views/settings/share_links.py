@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from benchmarks.models import COMPLETED
 from benchmarks.queries.access import share_links as valid_links
 from benchmarks.queries.experiments import experiments
+from benchmarks.queries.runs import runs
 from benchmarks.queries.tables.access import SHARE_LINKS, SharedRow
 from benchmarks.services.share_links import SHARED_FOR
 from frontend.sharing import address_of
-from frontend.views.lists import Button, listed, page_of
+from frontend.views.lists import Button, Example, listed, page_of
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require_launch
 
 LATEST = 3
-"""Experiments that can be shared at once."""
+"""Experiments, and runs if there are fewer, that can be shared at once."""
 
 _SHARED = (
-    ("Run", "Its scores, failures and answers, as they are now"),
-    ("Experiment", "Which model or prompt leads, with later runs too"),
-    ("Comparison", "How runs differ, as they are now"),
-    ("Leaderboard", "All models on a benchmark, with later runs too"),
+    ("Run", "Its scores, failures and answers, as they are now", "single-runs"),
+    ("Experiment", "Which model or prompt leads, with later runs too", "experiments"),
+    ("Comparison", "How runs differ, as they are now", "compare"),
+    ("Leaderboard", "All models on a benchmark, with later runs too", "leaderboard"),
 )
+"""What can be shared, and the route of the page where one finds it."""
 
 
 @never_cache
@@ -38,12 +42,20 @@ def share_links(request: HttpRequest) -> HttpResponse:
         SHARE_LINKS.of(rows),
         lead=f"Anyone with a link can read its page for {SHARED_FOR.days} days, without an account.",
         empty="No page is shared",
-        examples=_SHARED,
+        examples=[Example(name, text, reverse(f"frontend:{route}")) for name, text, route in _SHARED],
         page=page,
         crumbs=crumbs(("Share links", None)),
-        otherwise=Button("Choose a run", "runs"),
+        add=Button("Choose a run", "runs"),
         instead="frontend/settings/share_latest.html",
-        latest=experiments()[:LATEST],
+        latest=_latest(),
         reference=("Who can read a shared page", "frontend/settings/share_example.html"),
         days=SHARED_FOR.days,
     )
+
+
+def _latest() -> list[tuple[str, int, str, str]]:
+    """Kind, key, name and address of the latest experiments and completed runs."""
+    latest = [("experiment", each.pk, each.name) for each in experiments()[:LATEST]]
+    single = runs().filter(experiment=None, status__in=COMPLETED).order_by("-pk")[: LATEST - len(latest)]
+    latest += [("run", run.pk, f"{run.model} on {run.dataset.title}") for run in single]
+    return [(kind, pk, name, reverse(f"frontend:{kind}", args=(pk,))) for kind, pk, name in latest]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from urllib.parse import urlencode
+
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -17,16 +20,17 @@ from benchmarks.models import ApiToken
 from benchmarks.queries.access import api_tokens
 from benchmarks.queries.tables.access import TOKENS, TokenRow
 from benchmarks.services.access import account_of, create_token, may, revoke_token
-from frontend.views.lists import Button, listed, page_of
+from frontend import params
+from frontend.views.lists import Button, Example, listed, page_of
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require, unconfirmed
 
 VIEW_ALL, ADD, CHANGE = "benchmarks.view_apitoken", "benchmarks.add_apitoken", "benchmarks.change_apitoken"
 
-_USES = (
-    ("CI job", "Starts a run for each change and fails when its score drops. Scopes: launch and read"),
-    ("Notebook", "Reads runs and results as tables. Scope: read"),
-    ("Labeling tool", "Stores what people say of answers. Scope: label"),
+_USES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("CI job", "Starts a run for each change and fails when its score drops", ("read", "launch")),
+    ("Notebook", "Reads runs and results as tables", ("read",)),
+    ("Labeling tool", "Stores what people say of answers", ("label",)),
 )
 """What tokens are for, with the scopes that each needs."""
 
@@ -51,28 +55,36 @@ def token_list(request: HttpRequest) -> HttpResponse:
             reverse("docs"),
         ),
         empty="No tokens yet",
-        examples=_USES,
+        examples=[_example(*use, may_add) for use in _USES],
         page=page,
         crumbs=crumbs(("API tokens", None)),
-        add=Button("New token", "new-token") if may_add and rows else None,
-        otherwise=Button("Create a token", "new-token") if may_add else None,
+        add=Button("New token", "new-token") if may_add else None,
         reference=("How to use a token", "frontend/settings/token_example.html"),
         site=_site(request),
         scopes=SCOPES,
     )
 
 
+def _example(name: str, text: str, scopes: Sequence[str], may_add: bool) -> Example:
+    url = f"{reverse('frontend:new-token')}?{urlencode({'name': name, 'scopes': scopes}, doseq=True)}"
+    noun = "Scopes" if len(scopes) > 1 else "Scope"
+    return Example(name, f"{text}. {noun}: {' and '.join(scopes)}", url if may_add else "")
+
+
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_token(request: HttpRequest) -> HttpResponse:
-    """The form of a token of the user's own, for administrators of any account. The page that answers a POST is the
-    only one that shows the token.
+    """The form of a token of the user's own, for administrators of any account, with the name and the scopes that the
+    address gives. The page that answers a POST is the only one that shows the token.
     """
     account, chooses = account_of(request.user), may(request.user, ADD)
     if account is None:
         require(request, ADD)
     sent = request.POST if request.method == "POST" else None
-    form = TokenForm(sent, initial={"account": account}, by=request.user, owner=None if chooses else account)
+    initial: dict[str, object] = {"account": account, "name": params.text(request.GET, "name")}
+    if scopes := request.GET.getlist("scopes"):
+        initial["scopes"] = scopes
+    form = TokenForm(sent, initial=initial, by=request.user, owner=None if chooses else account)
     context = {
         "form": form,
         "chooses": chooses,

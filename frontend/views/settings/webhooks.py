@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
@@ -22,7 +24,7 @@ from benchmarks.services.access import may
 from benchmarks.services.errors import NotPossible
 from frontend import params
 from frontend.inbox import webhook_problems
-from frontend.views.lists import Button, listed
+from frontend.views.lists import Button, Example, listed
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require, unconfirmed
 
@@ -31,10 +33,11 @@ VIEW, SEND = "benchmarks.view_webhookdelivery", "benchmarks.change_webhookdelive
 ADD, CHANGE, DELETE = (f"benchmarks.{verb}_webhook" for verb in ("add", "change", "delete"))
 
 _USES = (
-    ("Team chat", "Posts score drops and failed runs"),
-    ("CI", "Continues when a run is completed"),
-    ("To add one", "An administrator does, here or in codeforge.yaml"),
+    ("Team chat", "Posts score drops and failed runs", ("run.failed", "score.dropped")),
+    ("CI", "Continues when a run is completed", ("run.completed", "run.completed_with_errors")),
 )
+"""What webhooks are for, with the events that each receives."""
+_BY_HAND = Example("In codeforge.yaml", "Holds webhooks to any address, also in your own network")
 
 
 @never_cache
@@ -48,22 +51,27 @@ def webhook_list(request: HttpRequest) -> HttpResponse:
         WEBHOOKS.of(rows),
         lead="Signed requests that tell other systems when a run ends or a score drops.",
         empty="No webhooks yet",
-        examples=_USES,
+        examples=[*(_example(*use, may_add) for use in _USES), _BY_HAND],
         crumbs=crumbs(("Webhooks", None)),
-        add=Button("New webhook", "new-webhook") if rows and may_add else None,
-        otherwise=Button("Add a webhook", "new-webhook") if may_add else None,
+        add=Button("New webhook", "new-webhook") if may_add else None,
         reference=("What a receiver gets", "frontend/settings/webhook_example.html"),
         events=EVENT.items(),
         problems=webhook_problems(rows),
     )
 
 
+def _example(name: str, text: str, events: Sequence[str], may_add: bool) -> Example:
+    url = f"{reverse('frontend:new-webhook')}?{urlencode({'events': events}, doseq=True)}"
+    return Example(name, text, url if may_add else "")
+
+
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_webhook(request: HttpRequest) -> HttpResponse:
-    """The form; the page that answers a POST is the only one that shows the secret."""
+    """The form, with the events that the address gives, else with all. The page that answers a POST is the only one
+    that shows the secret."""
     require(request, ADD)
-    form = WebhookForm(request.POST if request.method == "POST" else None)
+    form = WebhookForm(request.POST if request.method == "POST" else None, events=request.GET.getlist("events"))
     if added := form.save(request.user):
         return _secret_page(request, *added)
     context = {
