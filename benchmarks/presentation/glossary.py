@@ -77,9 +77,9 @@ GLOSSARY = {
     "standings": Entry(
         "Strengths and weaknesses",
         "The latest full run on each dataset beside those of the other models on the same tasks in the same setting: "
-        "strict mean with 95% interval, and the ranks that paired tests allow, Holm-adjusted for all pairs on the "
-        "dataset. Points above others are the difference to the mean of the other ranked models. Above and below mean "
-        "significantly better or worse. The cost includes the judge.",
+        "strict mean with 95% interval, gray ticks for the means of the other models, a dotted line for guessing, and "
+        "the ranks that paired tests allow, Holm-adjusted for all pairs on the dataset. The benchmark on which the "
+        "score is furthest above the mean of the other models comes first. The cost includes the judge.",
     ),
     "served_model": Entry(
         "Served model",

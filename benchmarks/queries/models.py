@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import takewhile
 
 from django.db.models import Count, Max, Min, Q, Sum
 from django.db.models.fields.json import KeyTransform
@@ -70,26 +71,27 @@ class ModelStanding:
         return self.place.run
 
     @property
-    def others(self) -> float | None:
-        """The mean of the other models that have a rank."""
-        means = [
-            other.numbers.mean
-            for other in self.table.places
-            if other.rank and other.numbers.mean is not None and other.run.model != self.run.model
-        ]
+    def others(self) -> list[Place]:
+        """The other models that have a rank."""
+        return [place for place in self.table.places if place.rank and place.run.model != self.run.model]
+
+    @property
+    def mean_of_others(self) -> float | None:
+        means = [place.numbers.mean for place in self.others if place.numbers.mean is not None]
         return sum(means) / len(means) if means else None
 
     @property
-    def n_above(self) -> int | None:
-        """How many models score significantly lower; ``None`` without a test."""
-        span = self.table.spans.get(self.run.pk)
-        return self.table.n_ranked - span[1] if span else None
+    def span(self) -> tuple[int, int] | None:
+        """The ranks, best and worst, that the tests allow; ``None`` without a test."""
+        return self.table.spans.get(self.run.pk)
 
     @property
-    def n_below(self) -> int | None:
-        """How many models score significantly higher."""
-        span = self.table.spans.get(self.run.pk)
-        return span[0] - 1 if span else None
+    def ahead(self) -> list[Place]:
+        """The others that score significantly higher: they stand before it and share no group with it."""
+        own = set(self.table.groups.get(self.run.pk, "").split())
+        before = takewhile(lambda place: place.run.pk != self.run.pk, self.table.places) if own else ()
+        apart = {place.run.pk for place in before if own.isdisjoint(self.table.groups[place.run.pk].split())}
+        return [place for place in self.others if place.run.pk in apart]
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ ESTIMATES = (
     Row(
         "Difference of two runs and its interval",
         "Comparison.difference; Comparison.low; Comparison.high; Separation.difference; head Change, points; "
-        "head Difference; head Points above others; term standings; term paired_test",
+        "head Difference; term standings; term paired_test",
         "Two runs",
         (9,),
         "benchmarks.statistics.paired:compare",

@@ -36,8 +36,7 @@ def test_a_model_has_a_page_with_its_place_its_history_and_its_runs(client: Clie
     a_history()
     a_history("vendor/small", (GOOD,))
     html = page(client, "/models/openai/gpt-large/")
-    assert "Below 1" in html
-    assert "−66.7" in html
+    assert 'aria-label="Score 0.333. Other models: vendor/small 1.000."' in html
     assert "2 of 2" in html
     assert "<figcaption>" not in html, "two runs are written, not drawn"
     over_time = html.partition("Scores of two runs")[2].partition("</table>")[0]
@@ -48,10 +47,9 @@ def test_a_model_has_a_page_with_its_place_its_history_and_its_runs(client: Clie
     assert b"Sums" in chart.content
     assert b"Exact match" in chart.content
     assert client.get("/models/openai/gpt-large/charts/history-9.svg").status_code == 404
-    assert "Significantly behind others on Sums." in html
+    assert "Significantly behind vendor/small on Sums." in html
     assert "1,000 results cost $8.33. No result failed." in html
-    assert "Not significantly behind any model on Sums." in page(client, "/models/vendor/small/")
-    assert "Above 1" in page(client, "/models/vendor/small/")
+    assert "Ranks first on Sums." in page(client, "/models/vendor/small/")
     assert client.get("/models/nobody/").status_code == 404
 
 
@@ -61,7 +59,7 @@ def test_a_model_stands_among_most_others_though_its_newest_run_is_asked_alone(c
     make_scored_run(dataset, [0.0] * 12, model="a/behind")
     make_scored_run(dataset, [1.0] * 12, model="a/behind", parameters={"prompt_template": "Shout: {input}"})
     html = page(client, "/models/a/behind/")
-    assert "Significantly behind others on Sums." in html
+    assert "Significantly behind a/best on Sums." in html
     assert "2 of 2" in html
 
 
@@ -157,9 +155,11 @@ def test_versions_are_marked_only_where_there_is_more_than_one() -> None:
 
 
 def test_the_page_of_a_baseline_says_that_it_is_one(client: Client) -> None:
-    make_scored_run(make_dataset(3), (1.0, 0.0, 0.0), model="baseline/random")
+    run = make_scored_run(make_dataset(3), (1.0, 0.0, 0.0), model="baseline/random")
     html = page(client, "/models/baseline/random/")
-    assert "A baseline, not a model. Picks one of the answers" in html
+    assert "A baseline, not a model.</strong> Picks one of the answers" in html
+    make_scored_run(run.dataset, (1.0, 1.0, 0.0), model="a/model")
+    assert "A baseline, not a model. All models score higher on Sums." in page(client, "/models/baseline/random/")
     assert "1,000 results cost" not in html
     assert "Served model" not in html
 

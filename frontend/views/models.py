@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
+from benchmarks.analysis.rankings import Place
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import Run
-from benchmarks.presentation.numbers import money_range, number, plural, points
+from benchmarks.presentation.cells import Mean
+from benchmarks.presentation.numbers import money_range, number, plural, score
 from benchmarks.presentation.ranks import listed
 from benchmarks.presentation.sentences import known_cost, n_of_mean, total_cost
+from benchmarks.presentation.texts import visible
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.queries import history as history_reads
 from benchmarks.queries.judge_words import joined, judge_words, judged_scores
@@ -28,24 +32,28 @@ from benchmarks.queries.tables.run_list import runs_table
 from benchmarks.queries.tables.runs import per_thousand
 from benchmarks.services.access import may_launch
 from frontend.history import history_charts, of_two_runs
+from frontend.ruler import strip
 from frontend.view_models import MetricRow, metric_row
 from frontend.views.shared import chart_response, placed
 
 RUNS_SHOWN = 8
+DRAWN = 200
+"""Pixels of a score beside those of the other models; a phone has room for the number beside it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StandingRow:
-    """A standing in words. ``difference`` is that to the mean of the other models, in points; ``judged`` says who gave
-    the score, if a judge did."""
+    """A standing in words, ``drawn`` beside the other models; ``judged`` says who gave the score, if a judge did. A
+    ``note`` says why there is no rank, or which baseline is not reached; ``higher`` are the models that score more."""
 
     standing: ModelStanding
     metric: MetricRow
     judged: str
+    drawn: SafeString
     rank: str
+    note: str
+    higher: str
     n_of: str
-    difference: str
-    verdict: str
     cost: str
     latency: float | None
     usd: float | None = None
@@ -62,7 +70,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     known = judge_words({pair for pairs in judged for pair in pairs})
     rows = [_row(each, joined(of_each, known)) for each, of_each in zip(standings, judged, strict=True)]
     is_baseline = name.startswith("baseline/")
-    served = [] if is_baseline else served_models(model=name).get(name)
+    served = [] if is_baseline else served_models(model=name).get(name, [])
     latest = run_list(RunFilters(model=name))[:RUNS_SHOWN]
     context = {
         "live_state": live_state(),
@@ -70,14 +78,15 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         "totals": totals,
         "is_baseline": is_baseline,
         "standings": rows,
-        "leads": _baseline(name) if is_baseline else _leads(standings),
-        "spends": "" if is_baseline else _spends(rows, totals),
+        "leads": _under_models(standings) if is_baseline else _leads(standings),
+        "spends": _does(name) if is_baseline else _spends(rows, totals),
         "trouble": troubled_models().get(name),
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
         "two_runs": of_two_runs(histories, by_dataset=True),
         "runs": runs_table(latest, "Runs of the model", ["model"]),
         "at_zero": "" if is_baseline else _at_zero(latest),
-        "served": SERVED.of(served) if served else None,
+        "served": SERVED.of(served) if len(served) > 1 else None,
+        "answered_as": served[0] if len(served) == 1 else None,
         "runs_shown": RUNS_SHOWN,
         "may_launch": may_launch(request.user),
         "crumbs": [("Models", reverse("frontend:models")), (name, None)],
@@ -93,51 +102,85 @@ def chart(request: HttpRequest, model: str, name: str, form: str) -> HttpRespons
 
 def _row(standing: ModelStanding, judged: str) -> StandingRow:
     run, n = standing.run, standing.table.n_ranked
-    rank, difference = standing.table.rank(standing.place), _difference(standing)
+    numbers, rank = standing.place.numbers, standing.table.rank(standing.place)
     latency = run.numbers.latency_ms
     usd, unknown = known_cost(*per_thousand(run))
+    metric = metric_row(run.headline, numbers)
     return StandingRow(
         standing=standing,
-        metric=metric_row(run.headline, standing.place.numbers),
+        metric=metric,
         judged=judged,
+        drawn=_drawn(standing, metric),
         rank=f"{rank} of {n}" if rank and n > 1 else "",
-        n_of=n_of_mean(run.headline, standing.place.numbers),
-        difference="" if difference is None else ("+" if difference > 0 else "") + points(difference),
-        verdict=_verdict(standing),
+        note=standing.place.reason or ". ".join(filter(None, ("Only model" if n == 1 else "", standing.under))),
+        higher=listed([visible(place.run.model_label) for place in _higher(standing)]),
+        n_of=n_of_mean(run.headline, numbers),
         cost=total_cost(*per_thousand(run)),
         latency=latency.p50 if latency else None,
         usd=None if unknown else usd,
     )
 
 
-def _difference(standing: ModelStanding) -> float | None:
-    mean = standing.place.numbers.mean
-    return None if mean is None or standing.others is None else mean - standing.others
+def _drawn(standing: ModelStanding, metric: MetricRow) -> SafeString:
+    """Its score with its interval, a tick for each other model."""
+    if not metric.bounded:
+        return SafeString("")
+    others = [(place.run.model_label, mean) for place in standing.others if (mean := place.numbers.mean) is not None]
+    said = "; ".join(f"{visible(name)} {score(mean)}" for name, mean in others)
+    own = Mean(metric.mean, metric.low, metric.high)
+    guess = None if standing.run.is_baseline else standing.run.guess_of(metric.name)
+    label = f"Score {score(metric.mean)}. Other models: {said or 'none'}."
+    return strip([mean for _, mean in others], own, guess, label, DRAWN)
+
+
+def _higher(standing: ModelStanding) -> list[Place]:
+    own = standing.place.numbers.mean or 0.0
+    return [place for place in standing.others if (place.numbers.mean or 0.0) > own]
 
 
 def _ahead(standing: ModelStanding) -> float:
     """The order of standings, strengths first; those that cannot be compared come last."""
-    difference = _difference(standing)
-    return -math.inf if difference is None else difference
+    mean, others = standing.place.numbers.mean, standing.mean_of_others
+    return -math.inf if mean is None or others is None else mean - others
 
 
 def _leads(standings: Sequence[ModelStanding]) -> str:
-    """On which benchmarks no other model scores significantly higher, and on which one does, as a sentence."""
-    tested = [each for each in standings if each.table.n_ranked > 1 and each.n_below is not None]
-    leading = [each.run.dataset.title for each in tested if not each.n_below]
-    behind = [each.run.dataset.title for each in tested if each.n_below]
-    parts = [f"not significantly behind any model on {listed(leading)}"] if leading else []
-    parts += [f"significantly behind others on {listed(behind)}"] if behind else []
+    """On which benchmarks it has or shares the first rank, and on which other models are significantly better, as a
+    sentence."""
+    tested = [(each.run.dataset.title, each) for each in standings if each.table.n_ranked > 1 and each.span]
+    first = [title for title, each in tested if each.span == (1, 1)]
+    shared = [title for title, each in tested if each.span and each.span[0] == 1 < each.span[1]]
+    behind = [(title, each.ahead) for title, each in tested if each.ahead]
+    parts = [f"ranks first on {listed(first)}"] if first else []
+    parts += [f"shares rank 1 on {listed(shared)}"] if shared else []
+    if behind:
+        few = len(behind) == 1 and len(behind[0][1]) < 3
+        who = listed([visible(place.run.model_label) for place in behind[0][1]]) if few else "others"
+        parts.append(f"significantly behind {who} on {listed([title for title, _ in behind])}")
     if not parts and not any(each.table.n_ranked == 1 for each in standings):
         return ""
-    said = "; ".join(parts) or "no other model has run its benchmarks in the same way"
-    return f"{said[0].upper()}{said[1:]}."
+    return _sentence("; ".join(parts) or "no other model has run its benchmarks in the same way")
 
 
-def _baseline(name: str) -> str:
-    """That it is no model, and what it does."""
+def _does(name: str) -> str:
     does = BASELINE_MODELS.get(name.partition("/")[2])
-    return f"A baseline, not a model. {does}." if does else "A baseline, not a model."
+    return f"{does}." if does else ""
+
+
+def _under_models(standings: Sequence[ModelStanding]) -> str:
+    """That a baseline is no model, and on which benchmarks models score higher."""
+    groups: dict[str, list[str]] = {}
+    for each in standings:
+        n, n_all = len(_higher(each)), len(each.others)
+        if n_all:
+            who = "no model scores" if n == 0 else "all models score" if n == n_all else "some models score"
+            groups.setdefault(f"{who} higher on", []).append(each.run.dataset.title)
+    scores = "; ".join(f"{words} {listed(titles)}" for words, titles in groups.items())
+    return f"A baseline, not a model. {_sentence(scores)}".strip()
+
+
+def _sentence(said: str) -> str:
+    return f"{said[0].upper()}{said[1:]}." if said else ""
 
 
 def _spends(rows: Sequence[StandingRow], totals: ModelTotals) -> str:
@@ -153,17 +196,3 @@ def _at_zero(latest: Iterable[Run]) -> str:
     wrong = [run for run in latest if is_score(run.headline) and run.numbers_of(run.headline).mean == 0]
     named = listed([f"{run.pk} ({run.variant})" if run.variant else str(run.pk) for run in wrong])
     return f"No answer is right in {'run' if len(wrong) == 1 else 'runs'} {named}." if wrong else ""
-
-
-def _verdict(standing: ModelStanding) -> str:
-    """How it stands to the other models: ``Above 2, not separated from 1``; why it has no rank."""
-    if standing.place.reason:
-        return standing.place.reason
-    above, below, words = standing.n_above, standing.n_below, ""
-    if standing.table.n_ranked == 1:
-        words = "The only model"
-    elif above is not None and below is not None:
-        rest = standing.table.n_ranked - 1 - above - below
-        parts = ((above, "above {}"), (below, "below {}"), (rest, "not separated from {}"))
-        words = ", ".join(words.format(n) for n, words in parts if n).capitalize()
-    return ". ".join(filter(None, (words, standing.under)))
