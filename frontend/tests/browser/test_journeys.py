@@ -344,6 +344,19 @@ def test_the_short_form_opens_over_models_and_empty_cells_of_the_overview(tab: T
     assert not page.locator("#sheet").is_visible()
 
 
+def test_on_a_phone_the_marks_of_an_analysis_stand_below_the_names_of_their_models(tab: Tab) -> None:
+    tab.page.set_viewport_size({"width": 390, "height": 700})
+    for path in ("/datasets/reasoning/analysis/", "/datasets/3-to-8-shapes-seed-11/analysis/"):
+        page = tab.open(path)
+        page.locator(".analysis tbody tr").nth(18).scroll_into_view_if_needed()
+        middles = "(all) => all.map((each) => each.getBoundingClientRect()).map((box) => box.x + box.width / 2)"
+        names = page.locator(".analysis thead th[title]")
+        assert 0 <= names.first.evaluate("(name) => name.getBoundingClientRect().y") < 200, "it has scrolled"
+        for row in (0, 18):
+            marks = page.locator(".analysis tbody tr").nth(row).locator(".matrix-score")
+            assert marks.evaluate_all(middles) == pytest.approx(names.evaluate_all(middles), abs=1), path
+
+
 def test_a_list_of_models_by_provider_keeps_what_is_chosen(tab: Tab) -> None:
     page = tab.open("/runs/new/?dataset=reasoning")
     page.check("input[name=model][value='scripted/medium']")
