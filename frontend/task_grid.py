@@ -52,12 +52,16 @@ class GridRow:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A choice of tasks: its title, how many tasks it has, its address, and whether it is the one in force."""
+    """A choice of tasks: its title, how many tasks it has, its address, and whether it is the one in force.
+
+    The address of one that ``is_removable`` is that without it: another one is in force by itself.
+    """
 
     title: str
     count: int
     url: str
     is_chosen: bool
+    is_removable: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,7 @@ def grid_context(
         "may_edit": may_edit(request.user),
         "toggle_marks": _query(request.GET, diff="0" if marked else None),
         "filters": filters,
-        "shows": _shows(request.GET, page, filters, shown) if runs else [],
+        "shows": _shows(request.GET, page, filters, shown, show) if runs else [],
         "chips": _chips(request.GET, columns, shown),
         "groups": reads.groups_of(runs),
         "searched": reads.MOST_SEARCHED,
@@ -156,9 +160,10 @@ def answers_said(page: reads.TaskPage, names: Sequence[str], dataset: str = "") 
 
 
 def _shows(
-    given: QueryDict, page: reads.TaskPage, filters: reads.TaskGridFilters, columns: Sequence[Column]
+    given: QueryDict, page: reads.TaskPage, filters: reads.TaskGridFilters, columns: Sequence[Column], usual: str
 ) -> list[Shown]:
-    """Each of ``SHOWN`` that has tasks of its own or is in force, in the names of the runs."""
+    """Each of ``SHOWN`` that has tasks of its own or is in force, in the names of the runs. ``usual`` is in force where
+    the address names none."""
     names = dict(columns)
     own, base = (names[run] for run in reads.chosen_runs([*names], filters))
     titles = {
@@ -168,11 +173,14 @@ def _shows(
         "lost": f"Right in {base}, now wrong in {own}",
         "worse": f"{own} worse than {base}",
     }
-    return [
-        Shown(title, page.counts[show], _query(given, show=show, page=None, open=None), show == filters.show)
-        for show, title in titles.items()
-        if (page.counts[show] and show not in page.alike) or show == filters.show
-    ]
+    found = []
+    for show, title in titles.items():
+        is_chosen = show == filters.show
+        if is_chosen or (page.counts[show] and show not in page.alike):
+            is_removable = is_chosen and show != usual
+            url = _query(given, show=None if is_removable else show, page=None, open=None)
+            found.append(Shown(title, page.counts[show], url, is_chosen, is_removable))
+    return found
 
 
 def _chips(query: QueryDict, columns: Sequence[Column], shown: Sequence[Column]) -> list[Chip]:

@@ -236,6 +236,9 @@ def test_task_by_task_shows_who_answered_what_and_filters(client: Client) -> Non
     only = page(client, f"/experiments/{experiment.pk}/answers/?show=only&run={run.pk}")
     assert "<span>33 tasks</span>" in only
     assert '<a class="chip on" href="?show=only">Chosen run: large' in only, "a chip without which the choice ends"
+    (shown,) = re.findall(r'<a class="chip on"\s+href="([^"]*)"\s+aria-current="true">\s*Only large right', only)
+    assert shown == f"?run={run.pk}", "and the filter itself ends it"
+    assert only.count("remove filter") == 2, "each can be removed in one way"
     assert re.search(r'<option value="" selected>\w+', only), "an address does not name what holds without it"
     nonsense = page(client, f"/experiments/{experiment.pk}/answers/?show=x&run=y&page=z&dataset=none&sort=%00")
     assert "<span>40 tasks</span>" in nonsense

@@ -714,7 +714,10 @@ def test_the_audit_shows_what_is_reached_without_the_canvas(client: Client) -> N
         row = html.partition(f"task={name}&quot;")[2] or html.partition(f'task={name}"')[2]
         best = max(audit["blind_score"], audit["examples_score"])
         said = f"{best:.3f}" if best > audit["majority_score"] else "No rule beats the majority guess"
-        assert said in row.partition("</tr>")[0], name
+        row = row.partition("</tr>")[0]
+        assert said in row, name
+        assert f"{audit['asked']} questions" in row, name
+        assert f"{audit['distinct_answers']} distinct answers" in row, name
     table = html.partition("<summary>Each rule by number of shapes</summary>")[2].partition("</table>")[0]
     assert re.findall(r"<th scope=\"col\" class=\"num\">([^<]*)</th>", table) == [
         "Questions",

@@ -140,27 +140,31 @@ def _without_canvas(row: AuditRow) -> Cell:
     return [score(best[0]), soft(_capitalized(best[1]))] if best else Words("No rule beats the majority guess", "soft")
 
 
-def _asked(row: AuditRow) -> Cell:
-    left_out = row.numbers.get("not_applicable")
-    return [number(row.numbers.get("asked")), *([soft(f"({number(left_out)} not applicable)")] if left_out else [])]
-
-
 def _class(row: AuditRow) -> Cell:
-    return Link(sentence_case(row.name), "gallery", (row.slug,), {"task": row.name})
+    """The class, and of what its scores are: how many questions, with how many answers."""
+    numbers = row.numbers
+    said = [plural(numbers.get("asked") or 0, "question")]
+    if left_out := numbers.get("not_applicable"):
+        said.append(f"({number(left_out)} not applicable)")
+    if (distinct := numbers.get("distinct_answers")) is not None:
+        said[-1] += ","
+        said.append(plural(distinct, "distinct answer"))
+    link = Link(sentence_case(row.name), "gallery", (row.slug,), {"task": row.name})
+    return [link, Group([Words(part, "nowrap") for part in said], "small soft", block=True)]
 
 
 AUDIT = Table[AuditRow](
     "Audit by task class",
     [
-        Column("Task class", _class, "name"),
-        Column("Questions", _asked, "number", only="page"),
+        Column("Task class", _class, "name", only="page"),
+        Column("Task class", lambda row: sentence_case(row.name), "name", only="text"),
         _counted("Questions", "asked", only="text"),
         _counted("Not applicable", "not_applicable", only="text"),
         _counted("Duplicates", "duplicates", only="text"),
-        _counted("Distinct answers", "distinct_answers"),
+        _counted("Distinct answers", "distinct_answers", only="text"),
         Column("Second solver", _solver, only="page", given="disagrees"),
         _scored("Majority guess", "majority_score"),
-        _scored("Random guess", "random_score"),
+        _scored("Random guess", "random_score", look="wide-only"),
         Column("Best rule without the canvas", _without_canvas, look="wide-text", only="page", info="without_canvas"),
         _counted("Solver agrees", "agrees", only="text"),
         _counted("Wrong", "wrong", only="text"),
