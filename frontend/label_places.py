@@ -22,7 +22,8 @@ _APART = 5.0
 _BLOCKED = 100.0
 """The cost of a place that covers a dot or another name, or leaves the plot: from this cost on it is not used."""
 
-
+_ASTRAY = 3.0
+"""The cost of a name without a line that begins nearer to another dot than to its own, of which it would be read."""
 FAR = tuple(range(36, 260, 14))
 """Pixels above or below a dot at which its name is written if there is no room beside it."""
 
@@ -92,6 +93,8 @@ def label_places(
         for name, place in PLACES.items():
             boxes[name] = _box(labels[index], spots[index], place)
             costs[name] = _cost(boxes[name], occupied, line, width) + _distance(place)
+            if abs(place.dy) not in FAR and _is_astray(place, index, spots):
+                costs[name] += _ASTRAY
             if not costs[name]:
                 break  # nothing is nearer and free
         best = min(costs, key=lambda name: costs[name])
@@ -127,6 +130,11 @@ def _step(here: tuple[float, float], there: tuple[float, float]) -> tuple[_Box, 
     horizontal = _Box(here[0], here[1] - 1, there[0], here[1] + 1)
     vertical = _Box(there[0] - 1, min(here[1], there[1]), there[0] + 1, max(here[1], there[1]))
     return horizontal, vertical
+
+
+def _is_astray(place: Place, index: int, spots: Sequence[tuple[float, float]]) -> bool:
+    begins = spots[index][0] + place.dx, spots[index][1] + place.dy
+    return any(math.dist(begins, spot) < math.hypot(place.dx, place.dy) for spot in spots)
 
 
 def _distance(place: Place) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -17,7 +18,7 @@ from benchmarks.summary import Expected, Level, Threshold
 from frontend import charts, difficulty_charts, drawing
 from frontend.chart_parts import Chart, Measure
 from frontend.charts import Contender
-from frontend.label_places import CHARACTER, HEIGHT, LINE, LONGEST, PLACES, WIDTH, label_places, share_of
+from frontend.label_places import CHARACTER, HEIGHT, LINE, LONGEST, PHONE_WIDTH, PLACES, WIDTH, label_places, share_of
 from frontend.plots import round_axis
 
 SCORE = Measure("exact_match", "Exact match")
@@ -381,6 +382,18 @@ def test_a_line_is_avoided_where_there_is_room_elsewhere() -> None:
     places = label_places(["a/first", "a/second"], [(0.1, 0.4), (0.2, 0.5)], steps=[0, 1])
     assert places != ["right, above", "right, above"]
     assert None not in places
+
+
+@pytest.mark.parametrize("width", [WIDTH, PHONE_WIDTH])
+def test_of_two_close_dots_each_name_begins_beside_its_own(width: float) -> None:
+    points = [(0.3, 0.962), (0.3, 0.923), (0.9, 0.4)]
+    keys = label_places(["scripted/large", "scripted/medium", "scripted/small"], points, steps=[1, 0], width=width)
+    spots = [(x * width, (1 - y) * HEIGHT) for x, y in points]
+    for index, key in enumerate(keys):
+        assert key is not None
+        place = PLACES[key]
+        begins = spots[index][0] + place.dx, spots[index][1] + place.dy
+        assert min(range(3), key=lambda other: math.dist(begins, spots[other])) == index
 
 
 def test_a_name_does_not_cross_the_interval_of_another_point() -> None:
