@@ -181,7 +181,7 @@ def quality_against(
     a ``guess``, or 0, are models to choose from.
     """
     contenders = [row for row in contenders if not (row.model or row.label).startswith("baseline/")]
-    words, column, _ = _AGAINST[by]
+    _, column, _ = _AGAINST[by]
     points = _points(by, contenders, measure)
     if len(points) < 2:
         return None
@@ -204,13 +204,16 @@ def quality_against(
         point | {"place": here, "narrow": there} for point, here, there in zip(points, places, narrow, strict=True)
     ]
     unknown = [row.label for row in contenders if _expense(row, by) is None]
-    title, note = f"{measure.title} versus {words}", _note(by, points, unknown)
+    column = column.format(latency)
+    # Ticks have the unit of the column.
+    of = column.rpartition(" (")[0]
+    title, note = f"{measure.title} versus {of[0].lower()}{of[1:]}", _note(by, points, unknown)
     return Chart(
         f"quality-against-{by}",
         title,
         note,
         (tradeoffs.drawn(points, best, x, y, sentence(title, note)),),
-        ("Model", column.format(latency), *INTERVAL_COLUMNS, "Efficient frontier"),
+        ("Model", column, *INTERVAL_COLUMNS, "Efficient frontier"),
         tuple(tuple(point[figure] for figure in ("label", "x", *FIGURES, "frontier")) for point in points),
         key=key,
     )

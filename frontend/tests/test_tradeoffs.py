@@ -32,7 +32,7 @@ def test_a_dot_stands_at_its_share_of_the_plot_and_has_its_interval() -> None:
     assert '<circle class="best" cx="43.48%" cy="25.00%" r="4.5"><title>a/x 0.750</title>' in html
     assert '<line class="span best" x1="43.48%" y1="35.00%" x2="43.48%" y2="20.00%"/>' in html
     assert '<circle class="behind" cx="86.96%" cy="50.00%"' in html
-    assert 'role="img" aria-label="Exact match versus cost. Line: best score at each price. ' in html
+    assert 'role="img" aria-label="Exact match versus cost per 1,000 results. Line: best score at each price. ' in html
 
 
 def test_the_frontier_is_a_line_of_steps_through_the_best() -> None:

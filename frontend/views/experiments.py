@@ -120,7 +120,7 @@ def cost(request: HttpRequest, pk: int) -> HttpResponse:
     context |= {
         "charts": charts,
         "said": cost_said(matrix["matrix"].rows),
-        "costs": COSTS.where(has_variants=matrix["has_variants"]).of(
+        "costs": COSTS.where(has_variants=matrix["has_variants"], has_judge=any(run.judge_model for run in runs)).of(
             cell.run for row in matrix["matrix"].rows for cell in row.cells if cell
         ),
         "unknown": unknown_costs(runs),

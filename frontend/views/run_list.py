@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from benchmarks.imports.registered_importers import files_of_tools
+from benchmarks.imports.registered_importers import IMPORTERS
 from benchmarks.models import RunStatus
 from benchmarks.presentation.numbers import ahead
 from benchmarks.queries.datasets import runnable_datasets
@@ -35,12 +35,13 @@ MOST_INSTEAD = 8
 """Models, or benchmarks, that are offered in place of one without runs."""
 PERIODS = ((1, "Last day"), (7, "Last 7 days"), (30, "Last 30 days"), (365, "Last year"))
 EMPTY = {
-    "runs": "No runs yet.",
-    "experiments": "No experiments yet. An experiment runs several models and prompts on the same benchmarks.",
-    "single-runs": "No runs yet.",
-    "imported-runs": "No imported runs yet. Files of other tools become runs, to compare with those made here:",
-    "scheduled-runs": "No scheduled runs yet. A schedule starts a run repeatedly and reports score drops.",
+    "runs": ("No runs yet", ""),
+    "experiments": ("No experiments yet", "An experiment runs several models and prompts on the same benchmarks."),
+    "single-runs": ("No runs yet", ""),
+    "imported-runs": ("No imported runs yet", "Results of other tools can be compared with runs made here."),
+    "scheduled-runs": ("No scheduled runs yet", "A schedule starts a run repeatedly and reports score drops."),
 }
+"""Tab → what a list without rows says, and what it is for."""
 _CHIPS = {
     "text": "Contains",
     "name": "Name contains",
@@ -77,7 +78,7 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         "tab": tab,
         "tabs": tabs(request, counts()),
         "empty": EMPTY[tab],
-        "importable": files_of_tools() if tab == "imported-runs" and not rows and not shown_chips else (),
+        "importable": IMPORTERS.values() if tab == "imported-runs" and not rows and not shown_chips else (),
         "page": page,
         "due": due,
         "due_in": ahead(due.next_run_at, timezone.now()) if due and due.next_run_at else "",

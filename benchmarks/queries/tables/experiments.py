@@ -67,7 +67,12 @@ COSTS = Table[Run](
         Column("Benchmark", lambda run: dataset_link(run.dataset), unit=""),
         Column("Results", lambda run: number(run.done), "number", "wide-only"),
         Column("Model cost", lambda run: Money(run.cost_usd) if run.total else MISSING, "number", "wide-only"),
-        Column("Judge cost", lambda run: Money(run.judge_cost_usd) if run.judge_model else MISSING, "number"),
+        Column(
+            "Judge cost",
+            lambda run: Money(run.judge_cost_usd) if run.judge_model else MISSING,
+            "number",
+            given="has_judge",
+        ),
         Column(
             "$ per 1,000",
             lambda run: Money(*known_cost(*per_thousand(run))) if run.done else MISSING,
