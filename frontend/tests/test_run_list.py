@@ -161,6 +161,7 @@ def test_filters_are_chips_that_can_be_removed(client: Client) -> None:
     ):  # fmt: skip
         assert words(client, f"/runs/{query}").partition("<tbody>")[2].count("<tr>") == rows, query
     html = words(client, "/runs/?model=a%2Ffirst&tag=t&page=1")
+    assert '<span class="soft small">1 row</span>' in html
     assert '<a class="chip on" href="?model=a%2Ffirst">Tag: t' in html
     assert '<a class="chip on" href="?tag=t">Model: a/first' in html
 
