@@ -108,10 +108,10 @@ def judge_verdict(
 def _missing(n: int, unlabeled: int) -> str:
     """What fewer labels than ``ENOUGH`` still need."""
     if not unlabeled:
-        return f"All of its answers are labeled; {ENOUGH} decide. Run more tasks, then label them."
+        return f"All of its answers are labeled. Run more tasks and label them: a decision needs {ENOUGH} labels."
     if n + unlabeled < ENOUGH:
-        return f"Label the {plural(unlabeled, 'other answer')}, then run more tasks: {ENOUGH} labels decide."
-    return f"Label {number(ENOUGH - n)} more: {ENOUGH} labels decide."
+        return f"Label the {plural(unlabeled, 'other answer')}, then run more tasks: a decision needs {ENOUGH} labels."
+    return f"Label {number(ENOUGH - n)} more: a decision needs {ENOUGH} labels."
 
 
 def calibration_leaning(numbers: Agreement) -> str:

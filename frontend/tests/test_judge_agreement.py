@@ -38,11 +38,11 @@ def test_the_page_begins_with_what_to_do_and_joins_labels_with_known_answers(cli
             "Direction of errors",
             "Disagreements",
             "Judge alone",
-            "By model",
             "Against known answers",
         )
     ]
     assert places == sorted(places)
+    assert "By model" not in shown, "all labeled answers are of one"
     assert "reliable for differences above" in shown
     assert f'href="/judges/{calibration.pk}/"' in html
     assert f'href="/runs/{run.pk}/results/' in html
@@ -68,7 +68,7 @@ def test_too_few_labels_say_how_many_are_missing(client: Client) -> None:
     run, truth = make_judged_run(60)
     label_answers(run, truth, make_review(run), n=12)
     shown = text(page(client, ADDRESS))
-    assert "of 12 answers. Label 28 more: 40 labels decide." in shown
+    assert "of 12 answers. Label 28 more: a decision needs 40 labels." in shown
     assert "A corrected mean" not in shown
     assert "Calibrate judge" in shown
     listed = text(page(client, "/judges/"))

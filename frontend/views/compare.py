@@ -144,6 +144,7 @@ def _pair(request: HttpRequest, a: Run, b: Run, metric: str) -> dict[str, Any]:
         "shared": shared,
         "split": shared._asdict(),
         "parts": parts,
+        "is_part_clear": any(part.is_clear for part in parts),
         "effect_bound": ends(bounds),
     }
 

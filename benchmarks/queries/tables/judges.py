@@ -92,13 +92,21 @@ def _preference(run: Run) -> Cell:
     return [link, Group([Words(about, "soft small anywhere")], block=True)]
 
 
-def _first_wins(run: Run) -> Mean | None:
-    """How often the first of two candidates wins; ``None`` for more."""
+def _win_rate(run: Run) -> Mean | None:
+    """How often the first of two candidates wins, a tie as half a win; ``None`` for more."""
     numbers = numbers_of(run) if len(candidates_of(run)) == 2 else None
     if numbers is None or not numbers.n:
         return None
     wins = numbers.strengths[0].wins
     return Mean(wins.mean, wins.low, wins.high)
+
+
+def _win_rate_of(run: Run) -> Cell:
+    found = _win_rate(run)
+    if found is None:
+        return MISSING
+    name = Group([f"of {candidates_of(run)[0]['name']}"], "soft small anywhere", block=True)
+    return [Group([found], "nowrap"), name]
 
 
 def _differing(run: Run) -> Cell:
@@ -160,7 +168,7 @@ CALIBRATIONS = Table[Run](
         Column("Queued", lambda run: Moment(run.created_at), look="nowrap"),
     ],
     region=True,
-    look="leads by-line",
+    look="leads",
 )
 
 
@@ -228,12 +236,12 @@ JUDGES_IN_USE = Table[JudgeRow](
         Column("Judge", _judge, "name"),
         Column("Reliable?", _standing, look="nowrap"),
         *with_bar("Agrees with people", _with_people),
-        Column("Answers labeled", _n_labeled, "number"),
-        Column("Right on known answers", _on_known),
+        Column("Labels", _n_labeled, "number"),
+        Column("Known answers", _on_known, look="nowrap"),
         Column("Next step", _next_step, look="nowrap", given="may_launch"),
     ],
     region=True,
-    look="leads by-line",
+    look="leads",
 )
 PREFERENCES = Table[Run](
     "Preference runs, newest first",
@@ -242,15 +250,16 @@ PREFERENCES = Table[Run](
         Column("Preference run", lambda run: f"Preference run {run.pk}", only="text"),
         Column("Chosen by", lambda run: run.judge_model or PEOPLE, only="text"),
         Column("Dataset", lambda run: (run.preference or {})["dataset"], only="text"),
-        Column("Result", _result, look="finding"),
-        *with_bar("First wins", _first_wins, ""),
+        Column("Result", _result, look="finding", bare=True),
+        Column("Win rate", _win_rate_of),
+        *with_bar("Win rate", _win_rate)[1:],
         Column("Status", state_of),
         Column("Pairs that differ", _differing, "number", "nowrap"),
         Column("Cost", _cost, "number"),
         Column("Queued", lambda run: Moment(run.created_at), look="soft nowrap"),
     ],
     region=True,
-    look="leads by-line",
+    look="leads",
 )
 
 
@@ -271,7 +280,7 @@ PROPOSED_PAIRS = Table[tuple[Run, Run]](
         Column("Scores", lambda pair: " and ".join(score(getattr(run, "score", None)) for run in pair), "number"),
     ],
     region=True,
-    look="leads by-line",
+    look="leads",
 )
 
 
@@ -310,7 +319,8 @@ def part_table(of: str) -> Table[Part]:
     """How a judge agrees with people on the answers of each model or class."""
 
     def name(part: Part) -> Cell:
-        return [Strong(part.name), Group([f"Leans: {part.leaning or 'not significant'}"], "soft small", block=True)]
+        leaning = f"Significantly {part.leaning}" if part.leaning else "Not significantly lenient or strict"
+        return [Strong(part.name), Group([leaning], "soft small", block=True)]
 
     return Table(
         f"By {of.lower()}: agreement with 95% interval",
@@ -323,7 +333,7 @@ def part_table(of: str) -> Table[Part]:
         ],
         region=True,
         label=f"By {of.lower()}",
-        look="leads by-line",
+        look="leads",
     )
 
 
@@ -488,5 +498,5 @@ DISPUTED_ANSWERS = Table[DisputedAnswer](
         Column("Judge is", lambda row: f"too {row.answer.error}", look="beside nowrap", bare=True),
     ],
     region=True,
-    look="leads by-line",
+    look="leads",
 )

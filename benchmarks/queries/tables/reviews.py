@@ -95,7 +95,7 @@ REVIEWS = Table[ReviewRow](
         Column("Label", _label, "number", hidden_head=True, only="page"),
     ],
     region=True,
-    look="leads by-line",
+    look="leads",
 )
 
 
@@ -138,7 +138,7 @@ DONE_REVIEWS = Table[DoneReview](
         Column("Close", _close, "number", hidden_head=True, only="page"),
     ],
     region=True,
-    look="leads by-line",
+    look="leads",
 )
 
 
@@ -163,5 +163,5 @@ DISAGREEMENTS = Table[Disagreement](
         Column("Metric", lambda row: score(row.score), "number"),
     ],
     region=True,
-    look="leads by-line",
+    look="leads",
 )

@@ -214,9 +214,14 @@ def test_the_verdict_says_what_to_do() -> None:
 def test_no_more_labels_are_asked_for_than_there_are_answers() -> None:
     kappa = cohen_kappa([True] * 20, [True] * 20)
     for counts, unlabeled, missing, more in (
-        ((20, 0, 0, 0), 0, "All of its answers are labeled; 40 decide. Run more tasks, then label them.", 0),
-        ((20, 0, 0, 0), 3, "Label the 3 other answers, then run more tasks: 40 labels decide.", 3),
-        ((20, 0, 0, 0), 200, "Label 20 more: 40 labels decide.", 20),
+        (
+            (20, 0, 0, 0),
+            0,
+            "All of its answers are labeled. Run more tasks and label them: a decision needs 40 labels.",
+            0,
+        ),
+        ((20, 0, 0, 0), 3, "Label the 3 other answers, then run more tasks: a decision needs 40 labels.", 3),
+        ((20, 0, 0, 0), 200, "Label 20 more: a decision needs 40 labels.", 20),
     ):
         verdict = judge_verdict(counts, "", kappa, agreed(counts), unlabeled=unlabeled)
         assert (verdict.basis, verdict.more) == (missing, more)

@@ -141,6 +141,11 @@ def test_two_runs_are_compared_down_to_a_task_that_only_one_solved(tab: Tab, sit
     page.set_viewport_size({"width": 390, "height": 844})
     beyond = page.get_by_label("Figures of both runs").evaluate("part => part.scrollWidth - part.clientWidth")
     assert beyond <= 1, "a phone shows the difference without scrolling"
+    parts = page.get_by_label("Differences by part").locator("tbody td")
+    is_bold = "part => Number(getComputedStyle(part).fontWeight) > 500 && part.textContent.trim() !== ''"
+    bold = [part for part in parts.locator(":scope, :scope *").all() if part.evaluate(is_bold)]
+    assert bold
+    assert all("is-clear" in (part.get_attribute("class") or "") for part in bold), "bold is only what is significant"
     page.set_viewport_size(WIDE)
     page.get_by_role("link", name="scripted/large better").click()
     page.wait_for_url(re.compile("show=worse"))
