@@ -8,9 +8,9 @@ from typing import Literal
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from benchmarks.models import Outcome
 from benchmarks.presentation import labels
 from benchmarks.queries.history import Point
+from frontend.view_models import OutcomeCount
 
 _FEWEST_POINTS, _MOST_POINTS = 3, 6
 """Runs that a small trend shows."""
@@ -57,22 +57,29 @@ def split_bar(counts: Mapping[str, int]) -> SafeString:
     )
 
 
-def stacked_outcomes(counts: Mapping[str, int] | Literal[""], unfinished: int = 0) -> SafeString:
-    """Outcomes as one bar in their fixed order, each part as wide as its share; the rest for what is not finished."""
-    if not counts or not (total := sum(counts.values()) + unfinished):
+def stacked_outcomes(outcomes: Sequence[OutcomeCount] | Literal[""], unfinished: int = 0) -> SafeString:
+    """Outcomes as one bar in their fixed order, each part as wide as its share, of which the lower half is marked as
+    far as people contradict it; the rest for what is not finished."""
+    if not outcomes:
         return SafeString("")
-    left, parts = 0.0, []
-    for outcome in Outcome.values:
-        width = 1000 * counts.get(outcome, 0) / total
-        if width:
-            parts.append((outcome, f"{left:.2f}", f"{width:.2f}", labels.OUTCOME[outcome], counts[outcome]))
+    total = sum(each.count for each in outcomes) + unfinished
+    left, said, parts = 0.0, [], []
+    for each in outcomes:
+        width, disputed = 1000 * each.count / total, 1000 * each.disputed / total
+        words = f"{labels.OUTCOME[each.outcome]}: {each.count}"
+        said.append(f"{words}, {each.disputed} of them disputed by people" if disputed else words)
+        parts.append((each.outcome, f"{left:.2f}", 0, f"{width:.2f}", 16, words))
         left += width
+        if disputed:
+            parts.append(
+                ("partial", f"{left - disputed:.2f}", 8, f"{disputed:.2f}", 8, f"Disputed by people: {each.disputed}")
+            )
     return format_html(
         '<svg class="stacked" viewBox="0 0 1000 16" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>',
-        ", ".join(f"{label}: {count}" for _, _, _, label, count in parts),
+        "; ".join(said),
         format_html_join(
             "",
-            '<rect class="fill-{}" x="{}" y="0" width="{}" height="16"><title>{}: {}</title></rect>',
+            '<rect class="fill-{}" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>',
             parts,
         ),
     )

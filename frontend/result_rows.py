@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.models import Outcome, Result, Run, Score
 from benchmarks.queries.results import ResultPage, compared_texts
-from benchmarks.queries.reviews import verdicts_on
+from benchmarks.queries.reviews import labeled_outcomes, verdicts_on
 from frontend.reviews import n_against
 from frontend.texts import FieldDifferences, differing_fields
 
@@ -44,6 +45,11 @@ def rows_of_page(run: Run, page: ResultPage, reader: str | None = None) -> list[
         )
         for each in page.rows
     ]
+
+
+def disputed(run: Run, reader: str) -> Counter[str]:
+    """Outcome → how many results of the run with it are disputed, as their rows say."""
+    return Counter(outcome for outcome, said in labeled_outcomes(run, reader) if n_against(outcome, said))
 
 
 def rows_of_examples(examples: Mapping[int, Result]) -> dict[int, ResultRow]:

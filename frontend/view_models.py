@@ -283,22 +283,24 @@ def weak_spots(run: Run, row: MetricRow) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCount:
-    """``share`` is of all outcomes; ``bounds`` say how sure the share of a faulty answer is."""
+    """``share`` is of all outcomes; ``bounds`` say how sure the share of a faulty answer is. People contradict
+    ``disputed`` of the ``count``."""
 
     outcome: str
     count: int
     share: float
     bounds: str
+    disputed: int
 
 
-def outcome_counts(run: Run) -> list[OutcomeCount]:
+def outcome_counts(run: Run, disputed: Mapping[str, int]) -> list[OutcomeCount]:
     """Outcomes that occur, in their fixed order."""
     counts, rates = run.numbers.outcomes, run.numbers.fault_rates or {}
     total = sum(counts.values())
     return [
-        OutcomeCount(outcome, counts[outcome], counts[outcome] / total, _bounds(rates.get(outcome)))
+        OutcomeCount(outcome, count, count / total, _bounds(rates.get(outcome)), disputed.get(outcome, 0))
         for outcome in Outcome.values
-        if counts.get(outcome)
+        if (count := counts.get(outcome))
     ]
 
 

@@ -83,18 +83,31 @@ def labels_of_answer(result: Result, reader: str, with_names: bool) -> AnswerLab
 def verdicts_on(run: Run, results: Sequence[Result], reader: str) -> dict[int, list[float]]:
     """Id of a result → what people say of its answer by the metric that decides its outcome, as the person ``reader``
     may see it, in one query. Empty where a rubric gives the scale."""
+    said = _verdicts(run, reader, result__task__task_id__in={each.task.task_id for each in results})
+    return {each.pk: said.get((each.task.task_id, each.repeat), []) for each in results} if said else {}
+
+
+def labeled_outcomes(run: Run, reader: str) -> list[tuple[str, list[float]]]:
+    """The outcome of each result of which people say something, and what, as ``verdicts_on`` gives it."""
+    said = _verdicts(run, reader)
+    if not said:
+        return []
+    labeled = run.results.filter(task__task_id__in={task for task, _ in said})
+    found = labeled.values_list("outcome", "task__task_id", "repeat")
+    return [(outcome, said.get((task, repeat), [])) for outcome, task, repeat in found]
+
+
+def _verdicts(run: Run, reader: str, **of: object) -> dict[tuple[str, int], list[float]]:
     metric = labelable_metrics(run)[0]
     if not is_labeled_by_verdicts(metric):
         return {}
-    tasks = {each.task.task_id for each in results}
-    current = Label.objects.filter(
-        scorings_of(run, "result__"), metric=metric, result__task__task_id__in=tasks, replaced_at=None
-    ).select_related("queue")
+    current = Label.objects.filter(scorings_of(run, "result__"), metric=metric, replaced_at=None, **of)
     by_answer: dict[tuple[str, int], list[Label]] = defaultdict(list)
-    for label in current.annotate(task=F("result__task__task_id"), repeat=F("result__repeat")).order_by("pk"):
+    named = current.annotate(task=F("result__task__task_id"), repeat=F("result__repeat")).select_related("queue")
+    for label in named.order_by("pk"):
         by_answer[label.task, label.repeat].append(label)
-    said = {each.pk: _visible(by_answer[each.task.task_id, each.repeat], reader) for each in results}
-    return {pk: [label.value for label in labels if label.value is not None] for pk, labels in said.items()}
+    visible = {answer: _visible(labels, reader) for answer, labels in by_answer.items()}
+    return {answer: [each.value for each in labels if each.value is not None] for answer, labels in visible.items()}
 
 
 def labelable_metrics(run: Run) -> list[str]:

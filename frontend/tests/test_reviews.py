@@ -58,6 +58,9 @@ def test_labels_that_contradict_the_outcome_say_so(client: Client) -> None:
         assert "<span>Disputed</span>" in ruling
         table = client.get(f"/runs/{run.pk}/?outcome=").content.decode()
         assert table.count("<span>Disputed</span>") == 1, "its row says it too, and no other"
+        outcome = "Correct: 1" if value == "0.0" else "Wrong: 1"
+        assert f"{outcome}, 1 of them disputed by people" in table, "and so does the bar of outcomes"
+        assert table.count("<span>Disputed by people</span>") == 1
         steps = client.get(f"{page}steps/").content.decode()
         assert said in steps
         assert "<span>Disputed</span>" in steps
@@ -65,6 +68,7 @@ def test_labels_that_contradict_the_outcome_say_so(client: Client) -> None:
         html = client.post(f"{page}label/", agreed, follow=True).content.decode()
         assert "1 label by people" in html
         assert "Disputed" not in html
+        assert "isputed" not in client.get(f"/runs/{run.pk}/").content.decode()
 
 
 def test_labels_by_a_rubric_dispute_nothing_as_its_scale_may_be_unknown(client: Client) -> None:

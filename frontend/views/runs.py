@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from django.contrib import messages
@@ -51,7 +52,7 @@ from frontend import params
 from frontend.chips import Chip, chips
 from frontend.inbox import drop_notices, provider_page
 from frontend.judges import judge_reliability, panel_rows
-from frontend.result_rows import rows_of_examples, rows_of_page
+from frontend.result_rows import disputed, rows_of_examples, rows_of_page
 from frontend.run_charts import run_charts, surface_charts, surface_said, telling_charts, variant_of
 from frontend.sharing import shared_or_shareable
 from frontend.view_models import (
@@ -104,7 +105,9 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     report = report_of(run)
     scheduled = scheduled_run_of(run)
     scores = _scores(run, params.text(request.GET, "charts"))
-    context = _status(run) | report | scores | _results(request, run) | _controls(request, run)
+    # Of a live run, that part is replaced while it is looked at; people label its answers later.
+    of_people = {} if run.is_live else disputed(run, reviewer_name(request.user))
+    context = _status(run, of_people) | report | scores | _results(request, run) | _controls(request, run)
     context |= {
         "run_title": f"{run.model} on {run.dataset.title}",
         "has_surface": bool(run.parts.surface),
@@ -350,8 +353,8 @@ _ACTIONS: dict[str, Callable[[Run, HttpRequest], Any]] = {
 }
 
 
-def _status(run: Run) -> dict[str, Any]:
-    metrics, outcomes = metric_rows(run), outcome_counts(run)
+def _status(run: Run, disputed: Mapping[str, int] = MappingProxyType({})) -> dict[str, Any]:
+    metrics, outcomes = metric_rows(run), outcome_counts(run, disputed)
     table = table_of(run) if run.status in COMPLETED else NO_TABLE
     comparable, own, n_ranked = comparables(table), table.place_of(run), table.n_ranked
     numbers, judges = run.numbers_of(run.headline), judges_of_headline(run)
