@@ -32,6 +32,9 @@ _NAME = 24
 _NEAR_END = 0.7
 """Share of the axis after which the words of a baseline stand to the left of its mark."""
 _MOST_BRACKETS = 4
+_NARROW = 66
+"""Pixels to the right of the plot that are enough on a phone, unless words or brackets need more."""
+_CHARACTER = 6.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +100,9 @@ class LargeRuler:
         end = bottom + _BELOW * len(self.baselines) + 20
         means = "1 mean with 95% interval" if len(shown) == 1 else f"{len(shown)} means with 95% intervals"
         label = self.label or f"{means}. The table below has the numbers."
-        joined = SafeString("") if self.has_letters else _brackets(shown, places)
-        return svg("ruler large", end, label, (*parts, joined))
+        joined, right = (SafeString(""), 0) if self.has_letters else _brackets(shown, places)
+        right = max(right, *(8 + round(_CHARACTER * len(self._words(each))) for each in shown))
+        return svg("ruler large narrow" if right <= _NARROW else "ruler large", end, label, (*parts, joined))
 
     def _axis(self, bottom: int) -> Iterator[SafeString]:
         end = bottom + _BELOW * len(self.baselines)
@@ -135,10 +139,13 @@ class LargeRuler:
             look,
             shapes[place],
         )
+        at, words = self.axis.at(each.high), self._words(each)
+        yield format_html('<text class="value" x="{}" y="{}" dx="8">{}</text>', at, y + 4, words)
+
+    def _words(self, each: Scored) -> str:
         variant = cut(visible(each.variant), _NAME) if len(self.variants) > len(SHAPES) else ""
         letters = each.group if self.has_letters and self.key else ""
-        words = " ".join(filter(None, (self.words(each.mean), variant, each.more, letters)))
-        yield format_html('<text class="value" x="{}" y="{}" dx="8">{}</text>', self.axis.at(each.high), y + 4, words)
+        return " ".join(filter(None, (self.words(each.mean), variant, each.more, letters)))
 
 
 def _of_models(shown: Sequence[Scored]) -> dict[str, list[Scored]]:
@@ -170,20 +177,22 @@ def _names(shown: Sequence[Scored], places: dict[int, int]) -> SafeString:
     return format_html_join("", '<text class="name {}" x="{}" y="{}" text-anchor="{}">{}</text>', rows)
 
 
-def _brackets(shown: Sequence[Scored], places: dict[int, int]) -> SafeString:
-    """A bracket with a tooth at each mark of a group; those that overlap stand side by side."""
+def _brackets(shown: Sequence[Scored], places: dict[int, int]) -> tuple[SafeString, int]:
+    """A bracket with a tooth at each mark of a group, and how many pixels they reach to the right of the plot; those
+    that overlap stand side by side."""
     groups: dict[str, list[int]] = {}
     for each in shown:
         for letter in each.group.split():
             groups.setdefault(letter, []).append(places[id(each)])
     columns: list[int] = []
-    paths = []
+    paths, farthest = [], 0
     for heights in sorted(sorted(heights) for heights in groups.values() if len(heights) > 1):
         column = next((at for at, end in enumerate(columns) if end < heights[0]), len(columns))
         columns[column : column + 1] = [heights[-1]]
         if column < _MOST_BRACKETS:
             right = 54 + 12 * column
+            farthest = max(farthest, right)
             teeth = "".join(f"M{right - 6} {y}H{right}" for y in heights)
             paths.append((f"{teeth}M{right} {heights[0]}V{heights[-1]}",))
     joined = format_html_join("", '<path class="bracket" d="{}"/>', paths)
-    return format_html('<svg x="100%" y="0" overflow="visible">{}</svg>', joined)
+    return format_html('<svg x="100%" y="0" overflow="visible">{}</svg>', joined), farthest

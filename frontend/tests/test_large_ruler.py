@@ -85,3 +85,11 @@ def test_names_are_escaped_and_long_ones_cut() -> None:
 def test_there_is_nothing_to_draw_without_a_score_and_not_more_than_fits() -> None:
     assert LargeRuler([]).drawn == ""
     assert drawn(*(mark(str(place), 0.5) for place in range(60))).count('class="knob"') == MOST_MARKS
+
+
+def test_a_phone_spares_the_room_that_neither_words_nor_brackets_need() -> None:
+    apart, joined = mark("x", 0.9), [mark(letter, 0.5, letter) for letter in "BCD"]
+    joined = [mark("y", 0.6, "B C D"), *joined]
+    assert 'class="ruler large narrow"' in drawn(apart, *joined[:2])
+    assert 'class="ruler large"' in drawn(apart, *joined), "three brackets beside each other"
+    assert 'class="ruler large"' in drawn(Scored("x", "", 0.5, 0.4, 0.6, more="n = 340"))
