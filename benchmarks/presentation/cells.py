@@ -14,8 +14,9 @@ from benchmarks.presentation.sentences import Progressing, silent
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """``page`` is the name of an address of the dashboard, ``of`` what it takes; ``name`` is for screen readers, where
-    the label says too little; ``more`` is its tooltip; ``typed`` stands in text and files in place of the label."""
+    """``page`` is the name of an address of the dashboard, ``of`` what it takes, ``anchor`` a place on it; ``name`` is
+    for screen readers, where the label says too little; ``more`` is its tooltip; ``typed`` stands in text and files in
+    place of the label."""
 
     label: str
     page: str
@@ -25,6 +26,7 @@ class Link:
     name: str = ""
     more: str = ""
     typed: str = ""
+    anchor: str = ""
 
     @property
     def text(self) -> str:

@@ -45,11 +45,13 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class ModelStatus:
-    """``words`` say what a run may expect; ``problem`` is what to do about it, empty where nothing is known."""
+    """``words`` say what a run may expect; ``problem`` is what to do about it, empty where nothing is known; ``run`` is
+    the one that met it, 0 if that is known without one."""
 
     level: Level
     words: str
     problem: str = ""
+    run: int = 0
 
 
 def troubled_models() -> dict[str, Trouble]:
@@ -100,7 +102,7 @@ def model_status(
     if known and known.test and known.test.error:
         return ModelStatus("bad", "Test failed", known.test.error)
     if trouble:
-        return ModelStatus(trouble.level, trouble.words, f"Run {trouble.run}: {trouble.message}")
+        return ModelStatus(trouble.level, trouble.words, f"Run {trouble.run}: {trouble.message}", trouble.run)
     if answered or not is_unlisted(provider, known):
         ready = answered or provider.status == "ready"
         return ModelStatus("ok" if ready else "", PROVIDER_STATUS["ready" if ready else provider.status])

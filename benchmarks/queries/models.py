@@ -14,7 +14,6 @@ from django.db.models.fields.json import KeyTransform
 from benchmarks.analysis.rankings import Place, under_baseline
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import OF_MODELS, Run
-from benchmarks.presentation.numbers import rank_range
 from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.queries.leaderboard import (
     Alike,
@@ -142,10 +141,10 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
             if place.numbers.mean is not None:
                 n_of = n_of_mean(standing.metric, place.numbers)
                 means.setdefault(model, []).append((place.numbers.mean, place.run.dataset.title, n_of))
-    places: dict[str, tuple[int, int]] = {}
-    for row in overall_leaderboard().rows:
-        if row.places:
-            places.setdefault(row.linked, row.places)
+    ranks: dict[str, tuple[int, str]] = {}  # the position by the mean rank, which parts those that share a range
+    for position, row in enumerate(overall_leaderboard().rows):
+        if row.ranks:
+            ranks.setdefault(row.linked, (position, row.ranks))
     served, troubled, answered, fallen = served_models(), troubled_models(), answered_models(), dropped_models()
     found = []
     for name, n, last in used:
@@ -158,7 +157,7 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
                 provider,
                 known.get(name),
                 sorted(means.get(name, ())),
-                rank_range(*places[name]) if name in places else "",
+                ranks[name][1] if name in ranks else "",
                 served.get(name, ()),
                 model_status(name, provider, known.get(name), troubled.get(name), answered=name in answered),
                 name in fallen,
@@ -166,7 +165,7 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
         )
 
     def order(use: ModelUse) -> tuple[int, float]:
-        return _LEVELS.index(use.status.level), places[use.name][0] if use.name in places else math.inf
+        return _LEVELS.index(use.status.level), ranks[use.name][0] if use.name in ranks else math.inf
 
     return sorted(found, key=order)
 

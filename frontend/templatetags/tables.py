@@ -86,7 +86,7 @@ def _classes(names: str) -> SafeString:
 
 def _link(part: cells.Link, context: Context) -> str:
     query = f"?{urlencode(part.query, doseq=True)}" if part.query else ""
-    href = show.address(f"frontend:{part.page}", *part.of) + query
+    href = show.address(f"frontend:{part.page}", *part.of) + query + (f"#{part.anchor}" if part.anchor else "")
     name = format_html(' aria-label="{}"', texts.visible(part.name)) if part.name else ""
     title = format_html(' title="{}"', texts.visible(part.more)) if part.more else ""
     return format_html('<a{} href="{}"{}{}>{}</a>', _classes(part.look), href, name, title, texts.visible(part.label))

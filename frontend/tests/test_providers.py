@@ -19,7 +19,7 @@ from benchmarks.services.providers import check_providers
 from codeforge.config import parse_config
 from tests.loopback import LoopbackServer
 from tests.loopback.hosting import serve
-from tests.support.factories import make_dataset
+from tests.support.factories import make_dataset, make_run
 from tests.support.page_factories import make_scored_run
 
 pytestmark = pytest.mark.django_db
@@ -142,7 +142,7 @@ def test_models_that_have_run_are_listed_with_what_served_them(client: Client, l
     table = page(client).partition("Models that have run")[2].partition("Connections")[0]
     assert f"served &lt;b&gt;large-2024-11&lt;/b&gt; since {day}" in table
     assert f"Changed {day}" in table
-    assert re.search(r'aria-label="Scores: \w+: \d\.\d{3}, 3 of 3"', table)
+    assert "3 of 3</span>" in table
     assert "baseline/reference" not in table.partition("Baselines that have run:")[0], "it is no competitor"
     assert 'href="/models/baseline/reference/"' in table.partition("Baselines that have run:")[2]
     of_model = page(client, "/models/live/large/").partition("Served model")[2]
@@ -151,16 +151,31 @@ def test_models_that_have_run_are_listed_with_what_served_them(client: Client, l
     assert [each.run for each in served_models()["live/large"]] == [runs[1].pk, runs[0].pk]
 
 
-def test_the_best_scores_of_a_model_are_named_and_all_are_drawn(client: Client, live: LoopbackServer) -> None:
+def test_the_best_scores_of_a_model_are_named_and_drawn(client: Client, live: LoopbackServer) -> None:
     for n_right in range(4):
         values = [1.0] * n_right + [0.0] * (3 - n_right)
         make_scored_run(make_dataset(3, slug=f"d{n_right}", name=f"Set {n_right}"), values, model="live/large")
     table = page(client).partition("Models that have run")[2].partition("Connections")[0]
-    named = re.findall(r'<span class="cut" title="Set \d">(Set \d)</span> <b>([\d.]+)</b>', table)
+    named = re.findall(r'<span class="cut" title="Set \d">(Set \d)</span> <svg .*?</svg> <b>([\d.]+)</b>', table)
     assert named == [("Set 3", "1.000"), ("Set 2", "0.667"), ("Set 1", "0.333")]
     assert table.count("3 of 3</span>") == 3
-    assert "best 3 of 4" in table
-    assert table.count('class="other"') == 4
+    assert "Best 3 of 4" in table
+    assert table.count('class="other"') == 3
+
+
+def test_a_model_that_is_not_ready_leads_to_what_mends_it(client: Client, live: LoopbackServer) -> None:
+    dataset = make_dataset(1, slug="sums")
+    for model in ("live/large", "keyless/m", "gone/away"):
+        make_scored_run(dataset, (1.0,), model=model)
+    broken = make_run(model="live/broken")
+    Run.objects.filter(pk=broken.pk).update(status="failed")
+    check_providers(["live"])
+    table = page(client).partition("Models that have run")[2].partition("Connections")[0]
+    next_steps = dict(re.findall(r'<a class="button" href="([^"]+)" aria-label="[^"]+">([^<]+)</a>', table))
+    assert next_steps["/models/#p-keyless"] == "Check key"
+    assert next_steps["/runs/new/?model=live%2Flarge"] == "Run"
+    assert next_steps[f"/runs/{broken.pk}/"] == "Show run"
+    assert "gone%2Faway" not in "".join(next_steps), "no provider of that name can run it"
 
 
 def test_of_models_that_are_ready_the_best_overall_rank_comes_first(client: Client, live: LoopbackServer) -> None:

@@ -8,13 +8,15 @@ from django.utils import timezone
 
 from benchmarks.presentation.cells import Cell, Group, Link, Part, State, Strip, Strong, Words, run_link, soft
 from benchmarks.presentation.numbers import MISSING, number, score
-from benchmarks.presentation.providers import CAPABILITY
+from benchmarks.presentation.providers import CAPABILITY, PROVIDER_STATUS, REFUSED
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.models import ModelUse, Served
 
-WIDTH = 120
+WIDTH = 96
 MOST_NAMED = 3
 """Benchmarks of a model's scores that are named, the best ones."""
+_OF_KEYS = (REFUSED["authentication"], PROVIDER_STATUS["no_key"], PROVIDER_STATUS["refusing"])
+"""Statuses that another key may mend."""
 _MARK = {"ok": "completed", "caution": "completed_with_errors", "bad": "failed", "": "pending"}
 
 
@@ -40,23 +42,22 @@ def _status(row: ModelUse) -> Part:
 
 
 def _scores(row: ModelUse) -> Cell:
-    """All means drawn, beside the best of them, each with its benchmark and n of N."""
+    """The best means, a line for each: its benchmark, the mean drawn and in digits, and n of N."""
     if not row.means:
         return ""
     best = row.means[: -MOST_NAMED - 1 : -1]
-    label = f"Scores: {'; '.join(f'{title}: {score(mean)}, {n_of}' for mean, title, n_of in row.means)}"
-    more = [soft(f"best {len(best)} of {number(len(row.means))}")] if len(best) < len(row.means) else []
-    drawn = Group([Strip([mean for mean, *_ in row.means], None, None, label, width=WIDTH), *more])
-    named = [
-        part for mean, title, n_of in best for part in (Words(title, "cut", title), Strong(score(mean)), soft(n_of))
+    lines = [
+        (Words(title, "cut", title), Strip([mean], None, None, "", width=WIDTH), Strong(score(mean)), soft(n_of))
+        for mean, title, n_of in best
     ]
-    return Group([drawn, *named], "best-scores", block=True)
+    more = [soft(f"Best {len(best)} of {number(len(row.means))}")] if len(best) < len(row.means) else []
+    return Group([*(part for line in lines for part in line), *more], "best-scores", block=True)
 
 
 def _price(row: ModelUse) -> Cell:
     known = row.known
     if known is None or (known.input_per_million is None and known.output_per_million is None):
-        return Words("No price", "soft")
+        return MISSING
     usd = (known.input_per_million, known.output_per_million)
     words = "free" if usd == (0, 0) else "\u00a0/\u00a0".join("?" if each is None else f"${each:.2f}" for each in usd)
     if known.price_listed_at is None:
@@ -77,8 +78,18 @@ def _runs(row: ModelUse) -> Cell:
     return Link(number(row.n_runs), "single-runs", query={"model": row.name}, name=f"Runs of {row.name}")
 
 
-def _run(row: ModelUse) -> Cell:
-    return Link("Run", "launch", query={"model": row.name}, look="button", name=f"Start run of {row.name}")
+def _action(row: ModelUse) -> Cell:
+    """What comes next with the model: a run, or what has to be seen to before one."""
+    status = row.status
+    if status.level != "bad":
+        return Link("Run", "launch", query={"model": row.name}, look="button", name=f"Start run of {row.name}")
+    if row.provider is None:
+        return ""
+    if status.run and status.words != REFUSED["authentication"]:
+        return Link("Show run", "run", (status.run,), look="button", name=f"Show run {status.run} of {row.name}")
+    label = "Check key" if status.words in _OF_KEYS else "Check"
+    name = f"{label}: provider {row.provider.name}"
+    return Link(label, "models", look="button", name=name, anchor=f"p-{row.provider.name}")
 
 
 MODELS_USED = Table[ModelUse](
@@ -91,7 +102,7 @@ MODELS_USED = Table[ModelUse](
         Column("Runs", _runs, "number"),
         Column("$/M in, out", _price, "number"),
         Column("Can", _can, look="wide-only", given="tested"),
-        Column("Start", _run, "number", hidden_head=True, only="page", given="may_launch"),
+        Column("Next", _action, "number", hidden_head=True, only="page", given="may_launch"),
     ],
     sortable=True,
     look="uses",
