@@ -375,7 +375,8 @@ def pairs_in_words(row: PreferenceRow, counts: Counter[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DecidedPairs:
-    """How the pairs of two candidates were decided: as ``parts`` of a bar, and each with its key and words."""
+    """How the pairs of two candidates that differ were decided: as ``parts`` of a bar, and each that is not 0 with its
+    key and words. Identical answers need no verdict, and would leave the bar no room for the others."""
 
     parts: Mapping[str, int]
     legend: Sequence[tuple[str, str, int]]
@@ -386,16 +387,15 @@ def decided_pairs(row: PreferenceRow, counts: Counter[str]) -> DecidedPairs | No
     if len(row.candidates) != 2 or not row.run.judge_model or not counts:
         return None
     wins = [counts[str(each["run"])] for each in row.candidates]
-    same = counts[TIE] + counts[IDENTICAL]
+    legend = (
+        ("a", f"{row.names[0]} wins", wins[0]),
+        ("both", "Ties", counts[TIE]),
+        ("neither", _disagreement(row), counts[DISAGREE]),
+        ("b", f"{row.names[1]} wins", wins[1]),
+    )
     return DecidedPairs(
-        parts={"only_a": wins[0], "both": same, "neither": counts[DISAGREE], "only_b": wins[1]},
-        legend=[
-            ("a", f"{row.names[0]} wins", wins[0]),
-            ("both", "Ties", counts[TIE]),
-            ("both", "Identical answers", counts[IDENTICAL]),
-            ("neither", _disagreement(row), counts[DISAGREE]),
-            ("b", f"{row.names[1]} wins", wins[1]),
-        ],
+        parts={"only_a": wins[0], "both": counts[TIE], "neither": counts[DISAGREE], "only_b": wins[1]},
+        legend=[each for each in legend if each[2]],
     )
 
 

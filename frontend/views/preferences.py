@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -17,7 +18,7 @@ from benchmarks.models import RunKind
 from benchmarks.queries import preferences as reads
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.live import stamp_of_judging, stamp_of_run
-from benchmarks.queries.preferences import IDENTICAL
+from benchmarks.queries.preferences import IDENTICAL, Pair
 from benchmarks.queries.reviews import open_blind_reviews, reviews_of_pairs
 from benchmarks.queries.tables.judges import PREFERENCES, PROPOSED_PAIRS
 from benchmarks.services.access import may_launch, may_see_reviewers
@@ -41,7 +42,8 @@ from frontend.views.live import live_read
 from frontend.views.shared import act_on_judging, or_404, require_launch
 
 PAGE_SIZE = 50
-PAIRS = 25
+PAIRS, SHOWN = 25, 5
+"""Pairs of a page of them, and those on the page of the preference run."""
 
 
 @live_read(lambda: stamp_of_judging(RunKind.PREFERENCE), within_page=True)
@@ -85,16 +87,20 @@ def new_preference(request: HttpRequest) -> HttpResponse:
 @live_read(stamp_of_run, within_page=True)
 def preference(request: HttpRequest, pk: int) -> HttpResponse:
     row, with_open = _row(pk), may_see_reviewers(request.user)
-    counts = counts_of_verdicts(reads.pairs_of_answers(row.run, (), with_open) if row.numbers else [])
+    read = reads.pairs_of_answers(row.run, (), with_open) if row.numbers else []
+    counts, shows_pairs = counts_of_verdicts(read), with_open or not open_blind_reviews(pk).exists()
+    decided = decided_pairs(row, counts)
+    differing = [pair for pair in read if pair.verdict != IDENTICAL] if decided and shows_pairs else []
     context = {
         "row": row,
-        "pairs": pairs_in_words(row, counts),
-        "decided": decided_pairs(row, counts),
+        "finding": pairs_in_words(row, counts),
+        "decided": decided,
+        **_table(row, differing[:SHOWN], with_open),
         "pooled": pooled_row(row.run),
         "people": people_row(row.run, with_open),
         "reviews": reviews_of_pairs(pk),
         "with_open": with_open,
-        "shows_pairs": with_open or not open_blind_reviews(pk).exists(),
+        "shows_pairs": shows_pairs,
         "may_launch": may_launch(request.user),
         "crumbs": trail("preferences", (f"Preference run {pk}", None)),
     }
@@ -119,14 +125,11 @@ def pairs(request: HttpRequest, pk: int) -> HttpResponse:
     verdict = verdict if verdict in dict(verdicts) else ""
     selected = [pair for pair in read if (pair.verdict == verdict if verdict else pair.verdict != IDENTICAL)]
     page = Paginator(selected, PAIRS).get_page(request.GET.get("page"))
-    shown = pair_rows(row, list(page.object_list), with_open)
     context = {
         "row": row,
         "finding": "" if compared else pairs_in_words(row, counts),
         "page": page,
-        "pairs": shown,
-        "has_expected": any(pair.expected for pair in shown),
-        "has_people": any(pair.people for pair in shown),
+        **_table(row, list(page.object_list), with_open),
         "numbers": numbers,
         "verdicts": verdicts,
         "verdict": verdict,
@@ -145,6 +148,16 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     """Cancel, resume or delete a preference run."""
     require_launch(request)
     return act_on_judging(request, _row(pk), action)
+
+
+def _table(row: PreferenceRow, pairs: Sequence[Pair], with_open: bool) -> dict[str, object]:
+    """What the table of pairs takes."""
+    shown = pair_rows(row, pairs, with_open) if pairs else []
+    return {
+        "pairs": shown,
+        "has_expected": any(pair.expected for pair in shown),
+        "has_people": any(pair.people for pair in shown),
+    }
 
 
 def _row(pk: int) -> PreferenceRow:
