@@ -107,7 +107,6 @@ def result_rows(
     """
     html, of_result, query = [], _result_address(), escape(kept)
     labels_of_scores = [_label(metric.title) for metric in metrics]
-    all_lost = all(_is_lost(row.result) for row in rows)
     for place, row in enumerate(rows):
         result, name = row.result, _text(row.name)
         link = of_result.format(run.pk, result.pk) + query
@@ -122,9 +121,7 @@ def result_rows(
                 outcome=state_badge("partial", "Disputed") if row.disputed else badge(result.outcome, result.state),
                 reason=_small(result.failure if lost else reason) if reason != told else "",
                 scores="".join(map(_score, row.scores, labels_of_scores)),
-                texts=_ERROR.format("–" if reason == told else _text(result.error_preview or ""))
-                if lost and not (all_lost and reason == told)
-                else _texts(run, row),
+                texts=_ERROR.format(_text(result.error_preview or "")) if lost and reason != told else _texts(run, row),
                 time=numbers.milliseconds(result.duration_ms)
                 + (' <span class="soft small">cached response</span>' if result.cached else ""),
             )

@@ -438,6 +438,9 @@ def test_a_run_says_what_failed_and_leads_to_the_results_of_each_reason(client: 
     Transcript.objects.filter(result__in=errors).update(actual_output="")
     mixed = page(client, f"/runs/{lost.pk}/?outcome=")
     assert "Reason for all 2 without an answer: Timeout: Too late" in mixed
+    rows = mixed[mixed.index('<table class="results') :]
+    assert "Too late" not in rows
+    assert rows.count('data-label="Expected"') == 3, "rows without an answer say what was expected instead"
 
 
 def test_a_run_is_read_from_the_verdict_to_its_parameters(client: Client) -> None:
