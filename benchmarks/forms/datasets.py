@@ -139,6 +139,18 @@ def _key_help(record: type, name: str) -> SafeString:
 
 
 EXACT = "Exactly as the model reads it"
+EXAMPLE_TASK = {
+    "input": "Which sea does the Nile reach? Answer with the name alone.",
+    "expected_output": "Mediterranean Sea",
+    "name": "The Nile",
+}
+"""What the empty fields of a new task show."""
+
+
+def _show_examples(form: forms.Form, examples: Mapping[str, str]) -> None:
+    for name, text in examples.items():
+        form.fields[name].widget.attrs["placeholder"] = f"For example, {text}"
+
 
 # Only when a form is shown: the schema with the documentation takes as long to make as a tenth of a process's start.
 _help = lazy(_key_help, SafeString)
@@ -226,7 +238,9 @@ class TaskForm(EditForm):
         super().__init__(data, files, initial=initial)
         for key in ("other_answers", *TASK_KEYS):
             self.fields[key].label = task_key(key)
-        if stored is not None:
+        if stored is None:
+            _show_examples(self, EXAMPLE_TASK)
+        else:
             self.fields["id"].help_text = "Unique in the dataset. Results are compared by it"
         self.version, self.stored = version, stored
         self.task: TaskSpec | None = None
@@ -308,7 +322,7 @@ class DatasetForm(EditForm):
 class NewDatasetForm(ProblemForm):
     """A new dataset with its first task, because a dataset has at least one."""
 
-    name = TextField(label="Dataset name", help_text="For example, Basic coding")
+    name = TextField(label="Dataset name")
     slug = TextField(label="Dataset identifier", help_text="Empty: made from the name, as in basic-coding")
     description = TextField(rows=2, prose=True, help_text=_help(DatasetSpec, "description"))
     first_input = TextField(label="Input", rows=5, help_text=EXACT)
@@ -323,6 +337,11 @@ class NewDatasetForm(ProblemForm):
         ("Identifiers", {"fields": ("slug", "first_id"), "classes": ("collapse",)}),
     )
     paths: ClassVar[Mapping[str, str]] = {f"tasks[0].{name}": f"first_{name}" for name in _FIRST}
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        _show_examples(self, {"name": "Rivers", "description": "Where rivers end."})
+        _show_examples(self, {f"first_{name}": text for name, text in EXAMPLE_TASK.items()})
 
     def store(self, user: Any) -> DatasetVersion:
         data = self.cleaned_data

@@ -258,7 +258,7 @@ class CallListField(TextListField):
     """A list of ``{name, args, accept}``, with the arguments as JSON; ``None`` if empty."""
 
     parts = (
-        ("-name", "name"),
+        ("-name", "tool"),
         ("-args", "arguments, as JSON"),
         ("-accept", "also accepted values, as JSON lists"),
     )

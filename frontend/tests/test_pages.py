@@ -628,7 +628,9 @@ def test_changes_count_every_task_and_say_which_fields_changed(client: Client, m
     assert "Changed in the first 1 task: expected answer and choices." in html
     assert "Only the first tasks are shown below; 2 more tasks differ." in html
     assert re.search(r"<dd>\s*<del>2</del>\s*<span.*→.*became</span>\s*<ins>7</ins>", html)
-    assert re.search(r'Version 1</p>\s*<p class="soft">Not set</p>\s*</div>\s*<div>\s*<p.*>Version 2</p>', html)
+    assert re.search(
+        r'Version 1</p>\s*<div class="text soft">Not set</div>\s*</div>\s*<div>\s*<p.*>Version 2</p>', html
+    )
 
 
 def test_what_changed_besides_the_tasks_is_shown(client: Client) -> None:
@@ -1108,10 +1110,11 @@ def test_a_dataset_without_a_run_shows_its_first_tasks(client: Client) -> None:
         f'href="/datasets/{dataset.slug}/tasks/{task.pk}/"'
         for task in dataset.current_version.tasks.order_by("position")
     ]
-    for tab in ("", "analysis/"):
+    for tab, shown in (("", 5), ("analysis/", 0)):
         html = page(client, f"/datasets/{dataset.slug}/{tab}")
-        assert [link in html for link in tasks] == [True] * 5 + [False] * 2
+        assert [link in html for link in tasks] == [True] * shown + [False] * (7 - shown)
         assert "Start run" in html
+        assert "/leaderboard/?dataset=" not in html
 
 
 def test_the_flags_of_an_analysis_are_links_to_their_tasks(client: Client) -> None:

@@ -62,12 +62,6 @@ Which sea does the Nile reach?,Mediterranean Sea
 Which sea does the Don reach?,Sea of Azov
 """
 _EXAMPLES = {"file": EXAMPLE, "table": EXAMPLE_TABLE}
-EXAMPLE_TASK = (
-    ("Input", "Which sea does the Nile reach? Answer with the name alone."),
-    ("Expected answer", "Mediterranean Sea"),
-    ("Task name", "The Nile"),
-)
-EXAMPLE_DATASET = (("Dataset name", "Rivers"), ("Description", "Where rivers end."), *EXAMPLE_TASK)
 SIZES = (50, 100, 300, 1000)
 """Numbers of tasks of which the forms say what they can show."""
 _NEW: dict[str, tuple[str, str, type[ProblemForm]]] = {
@@ -108,7 +102,6 @@ def new(request: HttpRequest, way: str) -> HttpResponse:
         "ways": [(each, title) for each, (title, _, _) in _NEW.items()],
         "way": way,
         "example": _EXAMPLES.get(way, ""),
-        "example_fields": EXAMPLE_DATASET if way == "empty" else (),
         "sizes": [(n, whole_points(gap)) for n in SIZES if (gap := gap_shown(n)) is not None],
         "crumbs": trail("datasets", ("Add dataset", None)),
     }
@@ -184,7 +177,6 @@ def task(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
         "form": form,
         "title": f"Edit {title}" if stored else title,
         "prompt": _prompt(form, stored),
-        "example_fields": EXAMPLE_TASK,
         "crumbs": dataset_trail(dataset, (title, None)),
     }
     return render(request, "frontend/datasets/edit_task.html", context)

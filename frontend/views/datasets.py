@@ -30,7 +30,7 @@ from benchmarks.presentation.ranks import listed
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.benchmarks import benchmarks_of
 from benchmarks.queries.history import History, histories, latest_runs
-from benchmarks.queries.leaderboard import read_guesses, standings, whole_runs
+from benchmarks.queries.leaderboard import completed_runs, read_guesses, standings, whole_runs
 from benchmarks.queries.live import live_state
 from benchmarks.queries.results import same_task_elsewhere
 from benchmarks.queries.runs import RunFilters, moved_by, run_list, runs_to_rescore
@@ -215,6 +215,7 @@ def dataset_page(request: HttpRequest, dataset: Dataset) -> dict[str, Any]:
         "dataset": dataset,
         "version": version_or_404(dataset, number) if number else dataset.current_version,
         "may_launch": may_launch(request.user),
+        "has_leaderboard": completed_runs().filter(dataset=dataset).exists(),
         "may": _permissions(request),
         "is_written": dataset.kind == Dataset.Kind.YAML,
         "more_url": more_url(request, dataset.canvas_set) if dataset.canvas_set else "",

@@ -117,13 +117,17 @@ PROBLEMS = Table[Mapping[str, object]](
     "Errors",
     [
         Column("Line", lambda problem: str(problem["line"]), "number"),
-        Column("Location", lambda problem: cut(problem["path"], 120), look="mono anywhere"),
-        Column("Problem", lambda problem: cut(problem["message"], 500), look="wide-text anywhere"),
+        Column("Location", lambda problem: cut(problem["path"], 120), look="mono anywhere", bare=True),
+        Column("Problem", lambda problem: cut(problem["message"], 500), look="wide-text anywhere", bare=True),
         Column(
-            "Source line", lambda problem: cut(problem.get("text"), 160), look="mono anywhere", given="shows_source"
+            "Source line",
+            lambda problem: cut(problem.get("text"), 160),
+            look="mono anywhere",
+            given="shows_source",
+            bare=True,
         ),
     ],
-    look="by-line",
+    look="one-line",
     region=True,
 )
 """What is wrong in a file, a row for each problem."""
@@ -193,17 +197,17 @@ VERSIONS = Table[VersionRow](
     "Versions, newest first",
     [
         Column("Version", _number, "name"),
-        Column("What changed", _changes, look="wide-text"),
-        Column("Created", lambda row: Moment(row.version.created_at)),
-        Column("Origin", _origin),
+        Column("What changed", _changes, look="wide-text", bare=True),
+        Column("Created", lambda row: Moment(row.version.created_at), bare=True),
+        Column("Origin", _origin, bare=True),
         Column("Tasks", lambda row: row.version.task_count, "number"),
         Column("Runs", lambda row: row.runs, "number"),
         Column("Content hash", lambda row: row.version.content_hash[:12], look="mono wide-only"),
-        Column("Download", _download, look="nowrap", only="page", given="is_written"),
-        Column("Action", _restore, look="nowrap", only="page", given="may_restore"),
+        Column("Download", _download, look="nowrap", only="page", given="is_written", bare=True),
+        Column("Action", _restore, look="nowrap", hidden_head=True, only="page", given="may_restore"),
     ],
     region=True,
-    look="by-line",
+    look="one-line",
 )
 
 
@@ -235,6 +239,12 @@ def _split(row: PresetRow) -> Cell:
     return row.preset.split if row.preset.repository else Words("Generated", "soft")
 
 
+def _license(row: PresetRow) -> Cell:
+    """Names are short, and break at no hyphen; what some of them say beside it is a sentence."""
+    words = row.preset.license
+    return words if "(" in words or "," in words else Words(words, "nowrap")
+
+
 PRESETS = Table[PresetRow](
     "Public benchmarks",
     [
@@ -251,7 +261,7 @@ PRESETS = Table[PresetRow](
         Column("Examples", lambda row: row.preset.shots, "number", "wide-only"),
         Column("Metrics", lambda row: ", ".join(map(metric_title, row.preset.metrics)), only="page", bare=True),
         Column("Metrics", lambda row: ", ".join(row.preset.metrics), only="text"),
-        Column("License", lambda row: row.preset.license, bare=True),
+        Column("License", _license, bare=True),
         Column("Action", _import, look="nowrap", hidden_head=True, only="page"),
     ],
     region=True,

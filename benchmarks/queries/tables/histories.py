@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.presentation.cells import Cell, Group, Mean, run_link, soft
+from benchmarks.presentation.cells import Bar, Cell, Group, Mean, run_link, soft
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.presentation.tables import Column, Table
@@ -18,7 +18,8 @@ def _score(history: History, place: int) -> Cell:
     point = history.points[place]
     numbers = point.numbers
     what = soft(f"{n_of_mean(history.metric, numbers)}, ")
-    return [Mean(numbers.mean, numbers.low, numbers.high), Group([what, run_link(point.run.pk)], "small", block=True)]
+    mean = Mean(numbers.mean, numbers.low, numbers.high)
+    return [mean, Bar(mean), Group([what, run_link(point.run.pk)], "small", block=True)]
 
 
 TWO_RUNS = Table[History](
