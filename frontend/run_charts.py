@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from benchmarks.models import Run
+from benchmarks.presentation import sentences
 from benchmarks.presentation.labels import prompt_variant, sentence_case
 from benchmarks.summary import Counted
 from frontend import charts, difficulty_charts
@@ -64,13 +65,12 @@ def surface_said(run: Run, metric: str) -> list[str]:
     levels, cells = _variant_cells(run, metric), _surface_cells(run, metric)
     if row is None or len(levels) < 2 or not cells:
         return []
-    few, many = levels[0], levels[-1]
-    ends = [f"{row.words(end['mean'])} with {end['n_shapes']} shapes (n = {end['n']})" for end in (few, many)]
-    bounds = [end[bound] for end in (few, many) for bound in ("low", "high")]
-    if None in bounds or (few["low"] <= many["high"] and many["low"] <= few["high"]):
-        said = f"The score is {ends[0]} and {ends[1]}; the 95% intervals overlap."
+    shown = (levels[0], levels[-1])
+    ends = [f"{row.words(end['mean'])} with {end['n_shapes']} shapes (n = {end['n']})" for end in shown]
+    if change := sentences.change(*(run.parts.at("n_shapes", str(end["n_shapes"]), metric) for end in shown)):
+        said = f"The score {change} from {ends[0]} to {ends[1]}."
     else:
-        said = f"The score {'falls' if many['mean'] < few['mean'] else 'rises'} from {ends[0]} to {ends[1]}."
+        said = f"The score is {ends[0]} and {ends[1]}: no significant change."
     lowest = min(cells, key=lambda cell: cell["mean"])
     where = f"{lowest['group']} with {lowest['n_shapes']} shapes"
     return [said, f"Lowest cell: {where}, {row.words(lowest['mean'])}, n = {lowest['n']}."]

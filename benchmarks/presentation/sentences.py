@@ -21,6 +21,7 @@ from benchmarks.presentation.numbers import (
     plural,
     score,
 )
+from benchmarks.statistics.intervals import Bounded, independent_difference
 from benchmarks.statistics.spread import are_equal
 from benchmarks.summary import Canvases, Corrected, Expected, MetricNumbers, Summary
 
@@ -111,6 +112,23 @@ def n_of_mean(metric: str, numbers: Expected) -> str:
     words = n_of_expected(numbers.n, numbers.n_expected)
     complete = numbers.mean is None or numbers.n_expected is None or numbers.n >= numbers.n_expected
     return words if complete or not is_score(metric) else f"{words}, at least {score(numbers.if_missing_wrong)}"
+
+
+def change(first: Expected, last: Expected) -> str:
+    """``falls`` or ``rises`` if the mean of other tasks is significantly lower or higher than the first; empty if it is
+    not, or if scores are missing that could undo it."""
+    before, after = _bounded(first), _bounded(last)
+    if before is None or after is None:
+        return ""
+    _, low, high = independent_difference(before, after)
+    return "falls" if low > 0 else "rises" if high < 0 else ""
+
+
+def _bounded(mean: Expected) -> Bounded | None:
+    """``None`` without an interval, or if scores are missing."""
+    if mean.mean is None or mean.low is None or mean.high is None or mean.n < (mean.n_expected or 0):
+        return None
+    return mean.mean, mean.low, mean.high
 
 
 def if_missing(name: str, metric: MetricNumbers) -> str:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.statistics.intervals import Interval, interval_by_confidence
+from benchmarks.statistics.intervals import Bounded, Interval, independent_difference, interval_by_confidence
 
 _BISECTIONS = 40
 _SMALLEST_P = 1e-9
@@ -117,20 +117,19 @@ def _intervals(published: Sample, fresh: Sample) -> _Pair | None:
     return old, new
 
 
-def _difference(pairs: Sequence[_Pair], confidence: float) -> tuple[float, float, float]:
+def _difference(pairs: Sequence[_Pair], confidence: float) -> Bounded:
     """The average difference with its bounds: the squared distances to the bounds add up, separately on each side."""
     difference = below = above = 0.0
     for published, fresh in pairs:
-        first, first_low, first_high = _bounds(published(confidence))
-        second, second_low, second_high = _bounds(fresh(confidence))
-        difference += first - second
-        below += (first - first_low) ** 2 + (second_high - second) ** 2
-        above += (first_high - first) ** 2 + (second - second_low) ** 2
+        own, low, high = independent_difference(_bounds(published(confidence)), _bounds(fresh(confidence)))
+        difference += own
+        below += (own - low) ** 2
+        above += (high - own) ** 2
     size = len(pairs)
     return difference / size, (difference - math.sqrt(below)) / size, (difference + math.sqrt(above)) / size
 
 
-def _bounds(interval: Interval) -> tuple[float, float, float]:
+def _bounds(interval: Interval) -> Bounded:
     if interval.mean is None or interval.low is None or interval.high is None:
         raise ValueError("a sample without scores has no interval")
     return interval.mean, interval.low, interval.high

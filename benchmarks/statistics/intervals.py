@@ -51,6 +51,10 @@ Clusters = Iterable[ClusterCount] | ClusteredSpread
 """How many clusters there are of each size and sum, in any order, iterated once; or clusters already accumulated."""
 
 
+Bounded = tuple[float, float, float]
+"""A mean, the lower and the upper bound of its interval."""
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """A mean with its confidence bounds. Without values, mean and bounds are ``None``."""
@@ -192,6 +196,13 @@ def score_bounds(mean: float, factor: float) -> tuple[float, float]:
     low, high = (middle - half) / (1 + factor), (middle + half) / (1 + factor)
     # At the ends the solution is exact; computed, it would be a rounding error away.
     return (0.0 if mean == 0 else max(0.0, low)), (1.0 if mean == 1 else min(1.0, high))
+
+
+def independent_difference(first: Bounded, second: Bounded) -> Bounded:
+    """The first mean minus the second with its bounds, for means of different tasks: the squared distances to the
+    bounds add up, separately on each side (Newcombe (1998), Stat. Med. 17:873, method 10)."""
+    (a, a_low, a_high), (b, b_low, b_high) = first, second
+    return a - b, a - b - math.hypot(a - a_low, b_high - b), a - b + math.hypot(a_high - a, b - b_low)
 
 
 def _clopper_pearson(mean: float, n: float, confidence: float) -> tuple[float, float]:

@@ -524,7 +524,7 @@ PLAIN = (
         "*.disagree; *.coverage; *.share; *.datasets_missing; *.candidates; *.task_count; *.tasks_there; "
         "*.variants; *.added_canvases; *.attempts; *.where; Installation.results_*; Installation.workers_*; "
         "Installation.worker_threads; Installation.queue_depth; SystemTrial.steps; export attempts; head "
-        "Answers; head Answers labeled; head Pairs that differ; head "
+        "Answers; head Pairs that differ; head "
         "Attempts; head Better; head Worse; head Canvases; head Canvases used; head Count; head Delivered; "
         "head Given up; head Runs at once; head Judged; head Verdicts; head Labeled; head Labeled by you; head "
         "Labels; head Left for you; head Models; head Pending; head People; head Progress; head Questions; "

@@ -1078,7 +1078,7 @@ def test_a_run_without_a_surface_leads_to_those_that_have_one(client: Client) ->
         (
             1.0,
             1.0,
-            "The score is 1.000 with 3 shapes (n = {few}) and 1.000 with 4 shapes (n = {many}); the 95% intervals",
+            "The score is 1.000 with 3 shapes (n = {few}) and 1.000 with 4 shapes (n = {many}): no significant change.",
         ),
     ],
 )

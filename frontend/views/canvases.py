@@ -135,7 +135,7 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
     )
     page = paged(request, lambda after, before: reads.gallery_page(canvas_set, filters, after, before))
     outcomes = reads.outcomes_on(run.pk, filters.task, page.rows) if run else {}
-    by_class = class_rows(slug, run) if run else []
+    by_class, by_shapes = (class_rows(slug, run), shape_rows(slug, run)) if run else ([], [])
     context = {
         "filters": filters,
         "choices": _choices(request.GET, canvas_set, runs, run, sorts=SORTS if sortable else ()),
@@ -145,8 +145,8 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
         "cards": [Card(canvas, outcomes.get(canvas.pk, ())) for canvas in page.rows],
         "run": run,
         "classes": BY_CLASS.of(by_class) if run else None,
-        "shapes": BY_SHAPES.of(by_shapes) if run and len(by_shapes := shape_rows(slug, run)) > 1 else None,
-        "said": _said_of_run(run, by_class) if run else "",
+        "shapes": BY_SHAPES.of(by_shapes) if len(by_shapes) > 1 else None,
+        "said": _said_of_run(run, by_class, by_shapes) if run else "",
         "answers": reads.answers_of(canvas_set, filters.task) if filters.task else [],
         **_head(request, canvas_set),
     }
@@ -364,19 +364,30 @@ def _usual_run(runs: Sequence[Run]) -> Run | None:
     return next((run for run in completed if not run.is_baseline), next(iter(completed), None))
 
 
-def _said_of_run(run: Run, by_class: Sequence[LevelRow]) -> str:
-    """How the run whose answers the gallery shows scored, and on which classes best and worst."""
+def _said_of_run(run: Run, by_class: Sequence[LevelRow], by_shapes: Sequence[LevelRow]) -> str:
+    """How the run whose answers the gallery shows scored, on which classes best and worst, and whether the score
+    changes from the fewest shapes to the most."""
     numbers = run.numbers_of(run.headline)
     if numbers.mean is None:
         return ""
     counted = sentences.n_of_mean(run.headline, numbers)
     said = f"{visible(run.model)} scores {score(numbers.mean)} on this set, n = {counted}"
+    trend = _trend(by_shapes)
     if len(by_class) < 2:
-        return f"{said}."
+        return f"{said}.{trend}"
     best, worst = by_class[0], by_class[-1]
     if best.score.low is None or worst.score.high is None or best.score.low <= worst.score.high:
-        return f"{said}; no class stands out."
-    return f"{said}: best on {best.name.lower()}, worst on {worst.name.lower()}."
+        return f"{said}.{trend}" if trend else f"{said}; no class stands out."
+    return f"{said}: best on {best.name.lower()}, worst on {worst.name.lower()}.{trend}"
+
+
+def _trend(by_shapes: Sequence[LevelRow]) -> str:
+    if len(by_shapes) < 2:
+        return ""
+    ends = by_shapes[0], by_shapes[-1]
+    few, many = (f"{score(end.score.mean)} with {end.name}" for end in ends)
+    change = sentences.change(*(end.of for end in ends))
+    return f" The score {change} from {few} to {many}." if change else ""
 
 
 def _tabs(request: HttpRequest, canvas_set: CanvasSet) -> dict[str, object]:

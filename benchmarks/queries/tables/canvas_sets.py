@@ -287,9 +287,13 @@ class LevelRow:
     slug: str
     name: str
     filters: Mapping[str, str | int]
-    score: Mean
+    of: Counted
     n_of: str
     guess: float | None = None
+
+    @property
+    def score(self) -> Mean:
+        return Mean(self.of.mean, self.of.low, self.of.high)
 
 
 def class_rows(slug: str, run: Run) -> list[LevelRow]:
@@ -317,8 +321,8 @@ def _levels(run: Run, facet: str) -> Iterator[tuple[str, Counted]]:
             yield name, of
 
 
-def _scored_by(run: Run, of: Counted) -> tuple[Mean, str]:
-    return Mean(of.mean, of.low, of.high), n_of_mean(run.headline, of)
+def _scored_by(run: Run, of: Counted) -> tuple[Counted, str]:
+    return of, n_of_mean(run.headline, of)
 
 
 def _by_level(title: str, head: str) -> Table[LevelRow]:
