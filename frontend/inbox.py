@@ -71,7 +71,7 @@ def _drop(drop: ScoreDrop, *others: ScoreDrop) -> Notice:
     what = "95% interval" if drop.p_adjusted is not None else "Bounds of the gate:"
     bounds = f"{what} {interval(-drop.high, -drop.low, points)} points"
     facts = [f"{bounds}, {plural(drop.n_shared, 'shared task')}."]
-    facts += [f"{_title(other.metric)}: {signed_points(other.difference)} points." for other in others]
+    facts += [f"“{_title(other.metric)}” score {signed_points(other.difference)} points." for other in others]
     facts.append(newer_sentence(before, run) if before else f"{run_of_day(run)}.")
     facts.append(f"Schedule “{drop.scheduled_run.schedule.name}”.")
     page = reverse("frontend:run", args=(run.pk,))
@@ -102,7 +102,6 @@ def _hung(run: Run) -> Notice:
         title=f"{run.model} on {run.dataset.title}: {words[:1].lower()}{words[1:]}",
         url=page,
         detail=f"Run {run.pk} has {n_of(run.done, run.total)} results. Check the endpoint.",
-        at=run.progressed_at or run.started_at,
         link=("Check provider", provider_page(run.model.partition("/")[0])),
         post=(pause, reverse("frontend:run-action", args=(run.pk, "pause"))) if pause else None,
     )

@@ -53,7 +53,7 @@ def test_the_drops_of_one_run_are_one_row_and_are_dismissed_together(client: Cli
     drop.pk, drop.metric, drop.difference = None, "contains", -0.1
     drop.save()
     page = client.get("/").content.decode()
-    assert "Contains: −10.0 points." in page
+    assert "“Contains” score −10.0 points." in page
     assert page.count("/dismiss/") == 1
     assert "One item needs your attention." in page
     assert re.search(

@@ -120,10 +120,10 @@ def _charts(schedule: Schedule) -> list[Chart]:
 
 
 def _rule(schedule: Schedule) -> str:
-    """When a score counts as fallen, as a sentence."""
+    """What counts as a score drop, as a sentence."""
     if schedule.margin is not None:
-        return f"Fallen: more than {points(schedule.margin)} points lower than the first run of the series."
-    return f"Fallen: significantly lower than an earlier run, at level {percent(LEVEL)} over all metrics."
+        return f"A score drop is more than {points(schedule.margin)} points below the first run of the series."
+    return f"A score drop is significant against an earlier run, at level {percent(LEVEL)} over all metrics."
 
 
 def _shown(name: str, value: Any) -> Any:
