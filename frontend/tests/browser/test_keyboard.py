@@ -231,8 +231,29 @@ def test_on_a_phone_the_number_of_a_line_is_as_high_as_its_wrapped_line(tab: Tab
     fits, scrolls = text.evaluate("(each) => [each.scrollWidth <= each.clientWidth, each.scrollHeight]")
     assert fits
     assert scrolls <= text.evaluate("(each) => each.clientHeight")
+    page = tab.open("/datasets/reasoning/edit/yaml/")
+    text = page.locator("#id_file")
+    heights = page.locator(".line-numbers span").evaluate_all("(all) => all.map((each) => each.offsetHeight)")
+    assert text.evaluate("(each) => each.scrollHeight") == sum(heights) - 20 + 10, "-20 below the last, 10 around all"
     page.set_viewport_size({"width": 1280, "height": 720})
     page.wait_for_function("document.querySelector('.line-numbers span').offsetHeight === 20")
+
+
+def test_the_colors_of_the_yaml_stay_at_its_lines(tab: Tab) -> None:
+    page = tab.open("/datasets/capitals/edit/yaml/")
+    text = page.locator("#id_file")
+    text.fill(
+        "# first\nname: x\ntasks:\n  - id: a\n    input: |\n      note: no key\n    expected: b" + 90 * "\n" + "end: c"
+    )
+    assert page.locator(".colored").text_content() == text.input_value().replace("\n", "")
+    keys = ["name", "tasks", "id", "input", "expected", "end"]
+    assert page.locator(".colored b").all_text_contents() == keys
+    assert page.locator(".colored [data-kind='comment']").all_text_contents() == ["# first"]
+    text.evaluate("(each) => each.scrollTo(0, each.scrollHeight)")
+    page.wait_for_function("document.querySelector('.colored > div').style.transform.includes('-1')")
+    last = page.locator(".colored b").last.evaluate("(key) => key.getBoundingClientRect().bottom")
+    end = text.evaluate("(each) => each.getBoundingClientRect().bottom")
+    assert 0 < end - last < 30, "they scroll with it"
 
 
 def test_what_the_browser_keeps_of_visits_may_be_anything(tab: Tab) -> None:

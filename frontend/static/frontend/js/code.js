@@ -1,4 +1,4 @@
-// A text of code: line numbers, Tab and Shift+Tab indent, and each error leads to its line. After Escape, Tab leaves the text.
+// YAML to edit: line numbers, colors, Tab and Shift+Tab indent, and each error leads to its line. After Escape, Tab leaves the text.
 (() => {
   "use strict";
   const text = document.querySelector("[data-code] textarea");
@@ -10,11 +10,14 @@
   numbers.setAttribute("aria-hidden", "true");
   const box = document.createElement("div");
   box.className = "numbered";
-  const measured = document.createElement("div");
-  measured.className = "measured";
-  measured.setAttribute("aria-hidden", "true");
+  // A text field has one color: the same lines stand over it in theirs, and its own are not seen.
+  const colored = document.createElement("div");
+  colored.className = "colored";
+  colored.setAttribute("aria-hidden", "true");
+  const shown = document.createElement("div");
+  colored.append(shown);
   text.before(box);
-  box.append(numbers, text, measured);
+  box.append(numbers, text, colored);
   const hint = document.createElement("span");
   hint.className = "help";
   hint.textContent = "Tab indents. Esc, then Tab leaves the text.";
@@ -24,26 +27,42 @@
     while (parent.childElementCount > count) parent.lastElementChild.remove();
     while (parent.childElementCount < count) parent.append(make(parent.childElementCount));
   };
-  // A number is as high as its line, which phones wrap: the same lines, unseen, are measured in the width of the text.
-  const fit = () => {
-    if (!narrow.matches) {
-      for (const each of numbers.children) each.style.height = "";
+  const color = (line, part, key, kind) => {
+    if (part.textContent === line && part.dataset.kind === kind) return;
+    part.dataset.kind = kind;
+    if (!key) {
+      part.textContent = line;
       return;
     }
-    const lines = text.value.split("\n");
-    measured.style.width = `${text.clientWidth}px`;
-    resize(measured, lines.length, () => document.createElement("div"));
+    const name = Object.assign(document.createElement("b"), { textContent: key[2] });
+    part.replaceChildren(key[1], name, line.slice(key[0].length));
+  };
+  // As code on other pages: keys and comments, but none within the text below a key that ends with | or >.
+  const draw = (lines) => {
+    resize(shown, lines.length, () => document.createElement("div"));
+    let block = null;
     lines.forEach((line, place) => {
-      const shown = line || "\u200b";
-      if (measured.children[place].textContent !== shown) measured.children[place].textContent = shown;
+      const isText = block !== null && (!line.trim() || line.search(/[^ ]/) > block);
+      const key = isText ? null : line.match(/^([ -]*)([\w.-]+)(?=:( |$))/);
+      if (!isText) block = key && /:\s*[|>][+-]?\s*$/.test(line) ? key[1].length : null;
+      color(line, shown.children[place], key, key ? "key" : !isText && /^\s*#/.test(line) ? "comment" : "text");
     });
-    const heights = Array.from(measured.children, (each) => each.offsetHeight);
-    heights.forEach((height, place) => { numbers.children[place].style.height = `${height}px`; });
+  };
+  const follow = () => {
+    numbers.scrollTop = text.scrollTop;
+    shown.style.transform = `translate(${-text.scrollLeft}px, ${-text.scrollTop}px)`;
   };
   const number = () => {
-    resize(numbers, text.value.split("\n").length, (place) => Object.assign(document.createElement("span"), { textContent: place + 1 }));
-    fit();
-    numbers.scrollTop = text.scrollTop;
+    const lines = text.value.split("\n");
+    resize(numbers, lines.length, (place) => Object.assign(document.createElement("span"), { textContent: place + 1 }));
+    draw(lines);
+    colored.style.fontSize = getComputedStyle(text).fontSize;
+    colored.style.width = `${text.clientWidth}px`;
+    colored.style.height = `${text.clientHeight}px`;
+    // A number is as high as its line, which phones wrap.
+    const heights = narrow.matches ? Array.from(shown.children, (each) => `${each.offsetHeight}px`) : [];
+    lines.forEach((_, place) => { numbers.children[place].style.height = heights[place] ?? ""; });
+    follow();
   };
   const mark = () => {
     for (const each of numbers.querySelectorAll(".has-error")) each.classList.remove("has-error");
@@ -87,7 +106,7 @@
   });
   text.addEventListener("input", number);
   new ResizeObserver(number).observe(text);
-  text.addEventListener("scroll", () => { numbers.scrollTop = text.scrollTop; });
+  text.addEventListener("scroll", follow);
   document.addEventListener("htmx:afterSettle", mark);
   document.addEventListener("click", (event) => {
     const link = event.target.closest("#checked [data-line]");
