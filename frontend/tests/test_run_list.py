@@ -62,7 +62,9 @@ def test_the_newest_are_those_that_the_list_begins_with(client: Client) -> None:
 
 def test_a_row_says_what_was_found_or_what_went_wrong(client: Client) -> None:
     dataset = make_dataset(2)
-    make_scored_run(dataset, (1.0, None), status=RunStatus.FAILED, error_message="The API key was rejected (401)")
+    make_scored_run(
+        dataset, (1.0, None), status=RunStatus.FAILED, error_message="The API key was rejected (401). Check it"
+    )
     live = make_scored_run(dataset, (1.0, 0.0), status=RunStatus.RUNNING, completed_at=None)
     Run.objects.filter(pk=live.pk).update(total=8)
     dropped, before = make_scored_run(dataset, (0.0, 0.0)), make_scored_run(dataset, (1.0, 1.0))

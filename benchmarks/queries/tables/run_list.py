@@ -130,9 +130,15 @@ def _finding(row: Listed) -> Cell:
         mean, what = headline(run)
         return [*drop, Group([mean], "mean"), _beneath(what), *without_points(run)]
     if run.is_live or run.status == RunStatus.PAUSED:
-        return _first(error_sentence(run.error_message, run.model), _so_far(run))
+        return _first(_stopped_by(run), _so_far(run))
     kept = f"{plural(_kept(run), 'answer')} kept" if run.total else ""
-    return _first(error_sentence(run.error_message, run.model), kept)
+    return _first(_stopped_by(run), kept)
+
+
+def _stopped_by(run: Run) -> str:
+    """The first sentence; the page of the run has them all, with what to do."""
+    sentence, dot, _ = error_sentence(run.error_message, run.model).partition(". ")
+    return f"{sentence}." if dot else sentence
 
 
 def _first(*sentences: str) -> Cell:
