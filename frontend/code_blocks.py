@@ -14,6 +14,8 @@ _NAME = re.compile(r'(\s*)("(?:[^"\\]|\\.)*")(?=:)')
 """The name of a JSON field at the beginning of a line."""
 _NUMBERS = re.compile(r"\[\s*(-?[\d.]+(?:,\s*-?[\d.]+)*)\s*\]")
 """A list of numbers, which needs no line for each."""
+_COMMAND = re.compile(r"^\$ (.*(?:\\\n.*)*)", re.MULTILINE)
+"""What is typed behind a prompt, with the lines that go on."""
 _COMMENT = re.compile(r"\s*#")
 _KEY = re.compile(r"([ -]*)([\w.-]+)(?=:(?: |$))")
 _BLOCK = re.compile(r":\s*[|>][+-]?\s*$")
@@ -21,15 +23,17 @@ _BLOCK = re.compile(r":\s*[|>][+-]?\s*$")
 
 
 def code_block(name: str, text: str, *, language: str = "", is_copied: bool = True) -> SafeString:
-    """``name`` is the id of the code; the keys of the languages ``yaml`` and ``json`` are marked."""
-    button = SafeString("")
-    if is_copied:
-        button = format_html('<button type="button" data-copy="{}">Copy</button>', name)
-    lines = _LINES.get(language)
-    shown = visible(text)
+    """``name`` is the id of the code; the keys of the languages ``yaml`` and ``json`` are marked. Of a ``console``, the
+    command is copied, if it is the only one."""
+    lines, shown = _LINES.get(language), visible(text)
+    code: str = format_html_join("\n", "{}", ((line,) for line in lines(shown))) if lines else shown
+    copied = name if is_copied else ""
+    if language == "console" and len(commands := [*_COMMAND.finditer(shown)]) == 1:
+        copied, (start, end) = f"{name}-command", commands[0].span(1)
+        code = format_html('{}<span id="{}">{}</span>{}', shown[:start], copied, shown[start:end], shown[end:])
+    button = format_html('<button type="button" data-copy="{}">Copy</button>', copied) if copied else ""
     return format_html(
-        '<div class="code-block">{}<pre id="{}" tabindex="0"><code>{}</code></pre></div>',
-        *(button, name, format_html_join("\n", "{}", ((line,) for line in lines(shown))) if lines else shown),
+        '<div class="code-block">{}<pre id="{}" tabindex="0"><code>{}</code></pre></div>', button, name, code
     )
 
 

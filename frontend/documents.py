@@ -83,7 +83,7 @@ _AROUND = 90
 _MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|^```\w*$|^#+ |^\|[-|: ]+$|[*`|]", re.MULTILINE)
 """Of Markdown; of a link its text is kept."""
 _CODE = frozenset({"console", "text", ""})
-"""Kinds of code that are not offered for copying: with what was printed."""
+"""Kinds of code that are not offered for copying as a whole: with what was printed."""
 
 
 class Found(NamedTuple):

@@ -208,7 +208,7 @@ def test_the_help_is_searched_for_sections_and_words(client: Client) -> None:
 
 
 @pytest.mark.django_db
-def test_code_of_a_document_keeps_its_lines_and_can_be_copied_unless_it_shows_output(client: Client) -> None:
+def test_code_of_a_document_keeps_its_lines_and_is_copied_without_what_it_prints(client: Client) -> None:
     html = page(client, "/help/how-to/own-dataset/")
     blocks = re.findall(
         r'<div class="code-block">(<button.*?</button>)?<pre id="([\w-]+)"[^>]*><code>(?:<[bi]>)?(.)', html
@@ -218,9 +218,12 @@ def test_code_of_a_document_keeps_its_lines_and_can_be_copied_unless_it_shows_ou
         (True, "n"),
         (True, "w"),
         (True, "m"),
-        (False, "$"),
+        (True, "$"),
     }
-    assert all(not button or f'data-copy="{name}"' in button for button, name, _ in blocks)
+    assert all(f'data-copy="{name}{"-command" if first == "$" else ""}"' in button for button, name, first in blocks)
+    assert re.search(
+        r'\$ <span id="code-\d+-command">python manage.py datasets check datasets/harbour-desk.yaml</span>', html
+    )
 
 
 @pytest.mark.django_db
