@@ -169,7 +169,7 @@ def _shows(
     titles = {
         **reads.SHOWN,
         "only": f"Only {own} right",
-        "only_wrong": f"Only {own} wrong",
+        "only_wrong": f"{own} wrong, {base} right" if len(names) == 2 else f"Only {own} wrong",
         "lost": f"Right in {base}, now wrong in {own}",
         "worse": f"{own} worse than {base}",
     }

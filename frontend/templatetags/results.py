@@ -107,6 +107,7 @@ def result_rows(
     """
     html, of_result, query = [], _result_address(), escape(kept)
     labels_of_scores = [_label(metric.title) for metric in metrics]
+    told_once = _equal_scores(rows)
     for place, row in enumerate(rows):
         result, name = row.result, _text(row.name)
         link = of_result.format(run.pk, result.pk) + query
@@ -120,7 +121,7 @@ def result_rows(
                 about=_small(_about(result)),
                 outcome=state_badge("partial", "Disputed") if row.disputed else badge(result.outcome, result.state),
                 reason=_small(result.failure if lost else reason) if reason != told else "",
-                scores="".join(map(_score, row.scores, labels_of_scores)),
+                scores="".join(map(_score, row.scores, labels_of_scores, told_once)),
                 texts=_ERROR.format(_text(result.error_preview or "")) if lost and reason != told else _texts(run, row),
                 time=numbers.milliseconds(result.duration_ms)
                 + (' <span class="soft small">cached response</span>' if result.cached else ""),
@@ -214,8 +215,15 @@ def _reason(result: Result) -> str:
     return f"{failure}: {error}" if failure and error else failure + error
 
 
-def _score(score: Score | None, label: str) -> str:
+def _equal_scores(rows: Sequence[ResultRow]) -> list[bool]:
+    """Of each metric whether all rows have the same score, which then takes no room on phones."""
+    columns = zip(*(row.scores for row in rows), strict=True)
+    return [len(rows) > 1 and len({score and (score.status, score.value) for score in each}) == 1 for each in columns]
+
+
+def _score(score: Score | None, label: str, is_equal: bool) -> str:
+    look = "num wide-only" if is_equal else "num"
     if score is not None and score.status == "scored":
-        return f'<td class="num"{label}>{numbers.score(score.value)}</td>'
+        return f'<td class="{look}"{label}>{numbers.score(score.value)}</td>'
     status = labels.words(score.status) if score else "–"
-    return f'<td class="num"{label}><span class="soft small">{escape(status)}</span></td>'
+    return f'<td class="{look}"{label}><span class="soft small">{escape(status)}</span></td>'

@@ -374,6 +374,12 @@ def reflowed(text: str) -> SafeString:
     return format_html("{}{}", format_html_join("", "{}{}", marked), lines[-1][0])
 
 
+@register.filter
+def wrapped(text: str) -> SafeString:
+    """An untrusted text that may wrap between the members of compact JSON, which has no spaces there."""
+    return mark_safe(escape(texts.visible(text)).replace(",&quot;", ",<wbr>&quot;"))
+
+
 @register.inclusion_tag("frontend/components/select.html")
 def select(name: str, label: str, options: Iterable[Any], chosen: object, **layout: object) -> dict[str, object]:
     """A labeled select. Options are values, (value, title) pairs, or metrics.

@@ -56,6 +56,11 @@ def test_a_card_of_a_phone_names_each_score(client: Client) -> None:
     assert 'data-label="Expected"' in tasks
 
 
+def test_a_phone_leaves_out_a_score_that_all_rows_share(client: Client) -> None:
+    run = make_scored_run(make_dataset(3), [0.0] * 3)
+    assert '<td class="num wide-only" data-label="Exact match">' in page(client, f"/runs/{run.pk}/")
+
+
 def test_a_failed_run_says_cause_and_count_once(client: Client) -> None:
     run = make_scored_run(values=(None, None), status=RunStatus.FAILED, error_message="401: wrong key.")
     run.results.update(error_kind="authentication")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from frontend.templatetags.show import wrapped
 from frontend.texts import (
     DIFF_LENGTH,
     TEXT_BUDGET,
@@ -26,6 +27,10 @@ def test_the_segments_of_a_difference_are_the_texts_again(left: str, right: str)
         assert "".join(text for _, text in marked.left) == left
         assert "".join(text for _, text in marked.right) == right
         assert marked.equal == (left == right)
+
+
+def test_compact_json_wraps_between_its_members() -> None:
+    assert wrapped('{"a":1,"b":"<i>"}') == "{&quot;a&quot;:1,<wbr>&quot;b&quot;:&quot;&lt;i&gt;&quot;}"
 
 
 def test_only_words_that_differ_are_marked() -> None:

@@ -277,6 +277,7 @@ def _list(request: HttpRequest, form: CanvasSetForm, status: int = 200) -> HttpR
     context = {
         "live_state": live_state(),
         "sets": canvas_set_table(scored).of(sets),
+        "has_marks": any(row.has_marks for row in scored.values()),
         "form": form,
         "preview": _preview(form),
         "may_edit": may_edit(request.user),
