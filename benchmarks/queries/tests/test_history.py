@@ -97,9 +97,13 @@ def test_a_model_stands_where_paired_tests_place_its_latest_run() -> None:
     run(dataset, GOOD, "a/otherwise", parameters={"system_prompt": "Think."})
     (standing,) = model_standings("a/mine")
     assert standing.run == mine
-    assert (standing.table.n_ranked, standing.n_above, standing.n_below) == (3, 1, 0)
-    assert standing.others == pytest.approx((1.0 + 10 / N) / 2)
+    assert standing.table.n_ranked == 3
+    assert not standing.ahead, "two tasks are no significant difference"
+    assert [place.run.model for place in standing.others] == ["a/best", "a/worst"]
+    assert standing.mean_of_others == pytest.approx((1.0 + 10 / N) / 2)
     assert standing.setting == "no system prompt"
+    [of_worst] = model_standings("a/worst")
+    assert [place.run.model for place in of_worst.ahead] == ["a/best", "a/mine"]
 
 
 def test_a_run_without_enough_scores_has_no_place_and_says_why() -> None:
