@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils import timezone
 
 from benchmarks.models import WebhookDelivery
-from benchmarks.presentation.cells import Button, Cell, Link, Moment, Part, State, Words, run_link
+from benchmarks.presentation.cells import Button, Cell, Link, Moment, State, Words, run_link
 from benchmarks.presentation.labels import event_title
 from benchmarks.presentation.numbers import MISSING, ahead, number
 from benchmarks.presentation.tables import Column, Table
@@ -28,12 +28,12 @@ def _counts(row: WebhookRow) -> Cell:
     """Those that were delivered, and the others that are not 0; the ones that were given up lead to their list."""
     if not (row.delivered or row.pending or row.given_up):
         return "None"
-    shown: list[Part] = [f"{number(row.delivered)} delivered"]
+    said = f"{number(row.delivered)} delivered"
     if row.pending:
-        shown.append(f"{number(row.pending)} pending")
-    if row.given_up:
-        shown.append(Link(f"{number(row.given_up)} given up", "webhook", (row.name,), {"state": "given_up"}))
-    return [part for each in shown for part in (", ", each)][1:]
+        said += f", {number(row.pending)} pending"
+    if not row.given_up:
+        return said
+    return [f"{said},", Link(f"{number(row.given_up)} given up", "webhook", (row.name,), {"state": "given_up"})]
 
 
 def _again(delivery: WebhookDelivery) -> Cell:
