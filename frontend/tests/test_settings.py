@@ -285,7 +285,7 @@ def test_webhooks_are_listed_with_their_deliveries_and_without_their_addresses(
     make_delivery(run, "given_up", last_error="<i>500</i>")
     make_delivery(run, "delivered", address="former")
     html = page(client, "/settings/webhooks/")
-    counts = re.compile(r'1 delivered\s*,\s*<a href="/settings/webhooks/ops/\?state=given_up">1 given up</a>')
+    counts = re.compile(r'1 delivered,\s*<a href="/settings/webhooks/ops/\?state=given_up">1 given up</a>')
     assert counts.search(html)
     for shown in ("ops</a>", "quiet</a>", "127.0.0.1", "Run failed"):
         assert shown in html, shown
