@@ -63,6 +63,15 @@ def test_a_model_stands_among_most_others_though_its_newest_run_is_asked_alone(c
     assert "2 of 2" in html
 
 
+def test_a_rank_that_all_models_share_is_not_said_to_lead(client: Client) -> None:
+    dataset = make_dataset(N)
+    for model in ("a/one", "a/two"):
+        make_scored_run(dataset, GOOD, model=model)
+    assert "Not significantly different from any other on Sums." in page(client, "/models/a/one/")
+    make_scored_run(dataset, POOR, model="a/three")
+    assert "Shares rank 1 on Sums." in page(client, "/models/a/one/")
+
+
 def test_model_names_lead_to_the_page_of_the_model_whatever_they_hold(client: Client) -> None:
     for name in ("a/b/c:free", "odd name?x=1#y", "a//b", "a/%2F", "new\nline", "../up"):
         a_history(name)

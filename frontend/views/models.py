@@ -149,7 +149,8 @@ def _leads(standings: Sequence[ModelStanding]) -> str:
     sentence."""
     tested = [(each.run.dataset.title, each) for each in standings if each.table.n_ranked > 1 and each.span]
     first = [title for title, each in tested if each.span == (1, 1)]
-    shared = [title for title, each in tested if each.span and each.span[0] == 1 < each.span[1]]
+    alike = [title for title, each in tested if each.span == (1, each.table.n_ranked)]
+    shared = [title for title, each in tested if each.span and 1 == each.span[0] < each.span[1] < each.table.n_ranked]
     behind = [(title, each.ahead) for title, each in tested if each.ahead]
     parts = [f"ranks first on {listed(first)}"] if first else []
     parts += [f"shares rank 1 on {listed(shared)}"] if shared else []
@@ -157,6 +158,7 @@ def _leads(standings: Sequence[ModelStanding]) -> str:
         few = len(behind) == 1 and len(behind[0][1]) < 3
         who = listed([visible(place.run.model_label) for place in behind[0][1]]) if few else "others"
         parts.append(f"significantly behind {who} on {listed([title for title, _ in behind])}")
+    parts += [f"not significantly different from any other on {listed(alike)}"] if alike else []
     if not parts and not any(each.table.n_ranked == 1 for each in standings):
         return ""
     return _sentence("; ".join(parts) or "no other model has run its benchmarks in the same way")

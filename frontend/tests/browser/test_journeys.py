@@ -159,6 +159,15 @@ def test_two_runs_are_compared_down_to_a_task_that_only_one_solved(tab: Tab, sit
     page.locator("h2", has_text="Expected and answered").wait_for()
 
 
+def test_clear_effects_of_a_variant_are_bold_on_a_phone_too(tab: Tab, site: Site) -> None:
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    page = tab.open(f"/experiments/{site.experiment}/")
+    clear = page.locator(".effects tbody td > b")
+    weights = clear.evaluate_all("parts => parts.map(part => Number(getComputedStyle(part).fontWeight))")
+    assert weights
+    assert min(weights) >= 600
+
+
 def test_a_wrong_answer_is_found_from_the_gallery_of_canvases(tab: Tab, site: Site) -> None:
     page = tab.open(f"/canvases/{site.canvas_set}/")
     run = site.runs["canvases small"]
