@@ -600,6 +600,9 @@ def test_a_page_with_a_choice_comes_with_its_plan(client: Client) -> None:
     assert 'hx-trigger="input delay:400ms"' in html, "it is not asked for again"
     assert "<dt>Requests</dt> <dd> 3" in html
     assert "3 requests" in html.partition('id="total"')[2].partition("</p>")[0], "beside the button, on phones"
+    judged = "metrics-sums=correctness&judge_model=openai/gpt-4o"
+    html = page(client, f"/runs/new/?dataset=sums&model=baseline/reference&given-sums=numeric&{judged}")
+    assert "3 requests + 3 to the judge" in html.partition('id="total"')[2].partition("</p>")[0]
 
 
 def test_the_run_that_asked_the_same_says_what_it_took(client: Client) -> None:
