@@ -214,8 +214,7 @@ def spent(run: Run) -> Spent:
         return Spent(said)
     left = run.total - run.done
     rest = sum(known) * left / run.done
-    said = f"{said} The rest, {plural(left, 'result')}, needs about {money(rest)} more: "
-    said += "the proposed budget leaves at least twice that."
+    said = f"{said} The rest, {plural(left, 'result')}, needs about {money(rest)} more."
     # The budget reserves the most that each request in flight can cost, which is more than what it costs.
     proposed = max(sum(known) + 2 * rest, 1.25 * (run.budget_usd or 0.0))
     return Spent(said, f"{proposed:.{max(2, 1 - math.floor(math.log10(proposed)))}f}")

@@ -407,7 +407,8 @@ def test_what_must_change_first_is_offered_before_resuming(client: Client) -> No
     assert html.count('<a class="button primary" href="/models/#p-loop">Check key</a>') == 1
     assert "2 results without an answer" in html
     html = page(client, f"/runs/{paused.pk}/")
-    assert "Spent $0.25 of $0.50. The rest, 1 result, needs about $0.25 more: the proposed budget leaves" in html
+    assert "Spent $0.25 of $0.50. The rest, 1 result, needs about $0.25 more." in html
+    assert "At least twice what the rest needs" in html
     assert '<button type="submit" class="primary">Raise budget and resume</button>' in html
     assert 'value="0.75"' in html, "what is spent, and twice of what the rest needs"
     assert "do/resume" not in html

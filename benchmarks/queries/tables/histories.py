@@ -19,7 +19,7 @@ def _score(history: History, place: int) -> Cell:
     numbers = point.numbers
     what = soft(f"{n_of_mean(history.metric, numbers)}, ")
     mean = Mean(numbers.mean, numbers.low, numbers.high)
-    return [mean, Bar(mean), Group([what, run_link(point.run.pk)], "small", block=True)]
+    return [mean, Group([Bar(mean)]), Group([what, run_link(point.run.pk)], "small", block=True)]
 
 
 TWO_RUNS = Table[History](
