@@ -249,6 +249,18 @@ def test_the_colors_of_the_yaml_stay_at_its_lines(tab: Tab) -> None:
     keys = ["name", "tasks", "id", "input", "expected", "end"]
     assert page.locator(".colored b").all_text_contents() == keys
     assert page.locator(".colored [data-kind='comment']").all_text_contents() == ["# first"]
+    drawn = "(box) => Array.from(box.firstChild.children, (line) => [line.dataset.kind, line.innerHTML])"
+    for old, new in (("|", ""), ("name", "# no\nname"), ("\n\n\n", "\n"), ("tasks:\n", ""), ("input:", "input: >")):
+        edit = (
+            "(box, [old, text]) => box.setRangeText(text, box.value.indexOf(old), box.value.indexOf(old) + old.length)"
+        )
+        text.evaluate(edit, [old, new])
+        text.dispatch_event("input")
+        edited, value = page.locator(".colored").evaluate(drawn), text.input_value()
+        assert len(edited) == len(value.split("\n"))
+        text.fill("")
+        text.fill(value)
+        assert page.locator(".colored").evaluate(drawn) == edited, (old, new)
     text.evaluate("(each) => each.scrollTo(0, each.scrollHeight)")
     page.wait_for_function("document.querySelector('.colored > div').style.transform.includes('-1')")
     last = page.locator(".colored b").last.evaluate("(key) => key.getBoundingClientRect().bottom")

@@ -27,31 +27,44 @@
     while (parent.childElementCount > count) parent.lastElementChild.remove();
     while (parent.childElementCount < count) parent.append(make(parent.childElementCount));
   };
-  const color = (line, part, key, kind) => {
-    if (part.textContent === line && part.dataset.kind === kind) return;
+  // Of thousands of lines, only those that changed are made anew: what stands before and after them is kept.
+  let drawn = [], kinds = [];
+  const replace = (lines) => {
+    const most = Math.min(lines.length, drawn.length);
+    let head = 0, tail = 0;
+    while (head < most && lines[head] === drawn[head]) head += 1;
+    while (tail < most - head && lines.at(-1 - tail) === drawn.at(-1 - tail)) tail += 1;
+    const rest = shown.children[drawn.length - tail] ?? null;
+    const added = lines.length - tail - head, removed = drawn.length - tail - head;
+    for (let n = removed; n > added; n -= 1) shown.children[head].remove();
+    for (let n = removed; n < added; n += 1) shown.insertBefore(document.createElement("div"), rest);
+    kinds = [...kinds.slice(0, head), ...Array(added), ...kinds.slice(drawn.length - tail)];
+    drawn = lines;
+  };
+  const color = (part, line, key, kind) => {
     part.dataset.kind = kind;
-    if (!key) {
-      part.textContent = line;
-      return;
-    }
-    const name = Object.assign(document.createElement("b"), { textContent: key[2] });
-    part.replaceChildren(key[1], name, line.slice(key[0].length));
+    if (key) part.replaceChildren(key[1], Object.assign(document.createElement("b"), { textContent: key[2] }), line.slice(key[0].length));
+    else part.textContent = line;
   };
   // As code on other pages: keys and comments, but none within the text below a key that ends with | or >.
   const draw = (lines) => {
-    resize(shown, lines.length, () => document.createElement("div"));
+    replace(lines);
     let block = null;
     lines.forEach((line, place) => {
       const isText = block !== null && (!line.trim() || line.search(/[^ ]/) > block);
       const key = isText ? null : line.match(/^([ -]*)([\w.-]+)(?=:( |$))/);
       if (!isText) block = key && /:\s*[|>][+-]?\s*$/.test(line) ? key[1].length : null;
-      color(line, shown.children[place], key, key ? "key" : !isText && /^\s*#/.test(line) ? "comment" : "text");
+      const kind = key ? "key" : !isText && /^\s*#/.test(line) ? "comment" : "text";
+      if (kinds[place] === kind) return;
+      kinds[place] = kind;
+      color(shown.children[place], line, key, kind);
     });
   };
   const follow = () => {
     numbers.scrollTop = text.scrollTop;
     shown.style.transform = `translate(${-text.scrollLeft}px, ${-text.scrollTop}px)`;
   };
+  let fitted = false;
   const number = () => {
     const lines = text.value.split("\n");
     resize(numbers, lines.length, (place) => Object.assign(document.createElement("span"), { textContent: place + 1 }));
@@ -61,7 +74,8 @@
     colored.style.height = `${text.clientHeight}px`;
     // A number is as high as its line, which phones wrap.
     const heights = narrow.matches ? Array.from(shown.children, (each) => `${each.offsetHeight}px`) : [];
-    lines.forEach((_, place) => { numbers.children[place].style.height = heights[place] ?? ""; });
+    if (narrow.matches || fitted) lines.forEach((_, place) => { numbers.children[place].style.height = heights[place] ?? ""; });
+    fitted = narrow.matches;
     follow();
   };
   const mark = () => {
