@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from benchmarks.models import Outcome, Result, Run, Score
 from benchmarks.queries.results import ResultPage, compared_texts
-from benchmarks.queries.reviews import labeled_outcomes, verdicts_on
+from benchmarks.queries.reviews import labeled_outcomes
 from frontend.reviews import n_against
 from frontend.texts import FieldDifferences, differing_fields
 
@@ -31,25 +31,25 @@ class ResultRow:
         return self.result.task.name or self.result.task.task_id
 
 
-def rows_of_page(run: Run, page: ResultPage, reader: str | None = None) -> list[ResultRow]:
-    """Each result of the page with its score on each metric that the run stores scores of, disputed as far
-    as the person ``reader`` may see it."""
+def rows_of_page(run: Run, page: ResultPage, said: Mapping[tuple[str, int], list[float]]) -> list[ResultRow]:
+    """Each result of the page with its score on each metric that the run stores scores of. People say ``said`` of
+    answers, by task and repeat."""
     names = [name for name in run.all_metrics if name in run.metrics]
-    differing, said = _differing(page.rows), verdicts_on(run, page.rows, reader) if reader is not None else {}
+    differing = _differing(page.rows)
     return [
         ResultRow(
             each,
             [page.scores.get(each.pk, {}).get(name) for name in names],
             differing.get(each.pk),
-            n_against(each.outcome, said.get(each.pk, ())) > 0,
+            n_against(each.outcome, said.get((each.task.task_id, each.repeat), ())) > 0,
         )
         for each in page.rows
     ]
 
 
-def disputed(run: Run, reader: str) -> Counter[str]:
+def disputed(run: Run, said: Mapping[tuple[str, int], list[float]]) -> Counter[str]:
     """Outcome → how many results of the run with it are disputed, as their rows say."""
-    return Counter(outcome for outcome, said in labeled_outcomes(run, reader) if n_against(outcome, said))
+    return Counter(outcome for outcome, values in labeled_outcomes(run, said) if n_against(outcome, values))
 
 
 def rows_of_examples(examples: Mapping[int, Result]) -> dict[int, ResultRow]:

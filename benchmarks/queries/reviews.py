@@ -80,34 +80,28 @@ def labels_of_answer(result: Result, reader: str, with_names: bool) -> AnswerLab
     return AnswerLabels(sorted(shown, key=lambda each: not each.mine), len(current) - len(visible))
 
 
-def verdicts_on(run: Run, results: Sequence[Result], reader: str) -> dict[int, list[float]]:
-    """Id of a result → what people say of its answer by the metric that decides its outcome, as the person ``reader``
-    may see it, in one query. Empty where a rubric gives the scale."""
-    said = _verdicts(run, reader, result__task__task_id__in={each.task.task_id for each in results})
-    return {each.pk: said.get((each.task.task_id, each.repeat), []) for each in results} if said else {}
-
-
-def labeled_outcomes(run: Run, reader: str) -> list[tuple[str, list[float]]]:
-    """The outcome of each result of which people say something, and what, as ``verdicts_on`` gives it."""
-    said = _verdicts(run, reader)
-    if not said:
-        return []
-    labeled = run.results.filter(task__task_id__in={task for task, _ in said})
-    found = labeled.values_list("outcome", "task__task_id", "repeat")
-    return [(outcome, said.get((task, repeat), [])) for outcome, task, repeat in found]
-
-
-def _verdicts(run: Run, reader: str, **of: object) -> dict[tuple[str, int], list[float]]:
+def verdicts_on(run: Run, reader: str) -> dict[tuple[str, int], list[float]]:
+    """Id of a task and repeat → what people say of this answer of the run by the metric that decides its outcome, as
+    the person ``reader`` may see it, in one query. Empty where a rubric gives the scale."""
     metric = labelable_metrics(run)[0]
     if not is_labeled_by_verdicts(metric):
         return {}
-    current = Label.objects.filter(scorings_of(run, "result__"), metric=metric, replaced_at=None, **of)
+    current = Label.objects.filter(scorings_of(run, "result__"), metric=metric, replaced_at=None)
     by_answer: dict[tuple[str, int], list[Label]] = defaultdict(list)
     named = current.annotate(task=F("result__task__task_id"), repeat=F("result__repeat")).select_related("queue")
     for label in named.order_by("pk"):
         by_answer[label.task, label.repeat].append(label)
     visible = {answer: _visible(labels, reader) for answer, labels in by_answer.items()}
     return {answer: [each.value for each in labels if each.value is not None] for answer, labels in visible.items()}
+
+
+def labeled_outcomes(run: Run, said: Mapping[tuple[str, int], list[float]]) -> list[tuple[str, list[float]]]:
+    """The outcome of each result of the run whose answer ``verdicts_on`` has, and what people say of it."""
+    if not said:
+        return []
+    labeled = run.results.filter(task__task_id__in={task for task, _ in said})
+    found = labeled.values_list("outcome", "task__task_id", "repeat")
+    return [(outcome, said.get((task, repeat), [])) for outcome, task, repeat in found]
 
 
 def labelable_metrics(run: Run) -> list[str]:

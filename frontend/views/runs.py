@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 from django.contrib import messages
@@ -37,7 +36,7 @@ from benchmarks.queries.results import (
     newest_results,
     result_page,
 )
-from benchmarks.queries.reviews import count_labeled
+from benchmarks.queries.reviews import count_labeled, verdicts_on
 from benchmarks.queries.schedules import open_score_drops, scheduled_run_of
 from benchmarks.queries.tables.run_list import runs_table
 from benchmarks.queries.webhooks import deliveries_of
@@ -105,9 +104,10 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     report = report_of(run)
     scheduled = scheduled_run_of(run)
     scores = _scores(run, params.text(request.GET, "charts"))
+    said = verdicts_on(run, reviewer_name(request.user))
     # Of a live run, that part is replaced while it is looked at; people label its answers later.
-    of_people = {} if run.is_live else disputed(run, reviewer_name(request.user))
-    context = _status(run, of_people) | report | scores | _results(request, run) | _controls(request, run)
+    of_people = {} if run.is_live else disputed(run, said)
+    context = _status(run, of_people) | report | scores | _results(request, run, said) | _controls(request, run)
     context |= {
         "run_title": f"{run.model} on {run.dataset.title}",
         "has_surface": bool(run.parts.surface),
@@ -142,7 +142,7 @@ def _scores(run: Run, chosen: str) -> dict[str, Any]:
     }
 
 
-def _results(request: HttpRequest, run: Run) -> dict[str, Any]:
+def _results(request: HttpRequest, run: Run, said: Mapping[tuple[str, int], list[float]]) -> dict[str, Any]:
     """The list of results, its filters as chips, and what they can be set to."""
     query = request.GET.copy()
     if run.numbers.failures and not run.is_live and "outcome" not in query and not params.kept(query):
@@ -171,7 +171,7 @@ def _results(request: HttpRequest, run: Run) -> dict[str, Any]:
         "is_filtered": bool(params.kept(request.GET)),
         "lists_results": not run.is_live or "outcome" in query or bool(params.kept(query)),
         "results": results,
-        "rows": rows_of_page(run, results, reviewer_name(request.user)),
+        "rows": rows_of_page(run, results, said),
         "not_correct": NOT_CORRECT,
         "sorts": SORTS,
         "search_window": SEARCH_WINDOW,
@@ -236,9 +236,9 @@ def _controls(request: HttpRequest, run: Run) -> dict[str, Any]:
 def status(request: HttpRequest, pk: int) -> HttpResponse:
     """The part of a run's page that changes while it is live."""
     run = run_or_404(pk, reads.run_status)
-    context = _status(run)
+    context = _status(run, {})
     if not run.is_live:  # they give way with everything else, once the page has fetched its other parts
-        context["newest"] = rows_of_page(run, newest_results(run))
+        context["newest"] = rows_of_page(run, newest_results(run), {})
     response = render(request, "frontend/runs/status.html", context)
     if not context["still_changes"]:
         response["HX-Trigger"] = "run-ended"  # the page fetches its other parts once, and polls no more
@@ -353,8 +353,8 @@ _ACTIONS: dict[str, Callable[[Run, HttpRequest], Any]] = {
 }
 
 
-def _status(run: Run, disputed: Mapping[str, int] = MappingProxyType({})) -> dict[str, Any]:
-    metrics, outcomes = metric_rows(run), outcome_counts(run, disputed)
+def _status(run: Run, of_people: Mapping[str, int]) -> dict[str, Any]:
+    metrics, outcomes = metric_rows(run), outcome_counts(run, of_people)
     table = table_of(run) if run.status in COMPLETED else NO_TABLE
     comparable, own, n_ranked = comparables(table), table.place_of(run), table.n_ranked
     numbers, judges = run.numbers_of(run.headline), judges_of_headline(run)
@@ -392,7 +392,7 @@ def _status(run: Run, disputed: Mapping[str, int] = MappingProxyType({})) -> dic
         "cause": max(unscored, key=lambda failure: failure.n) if unscored else None,
         # The message above says it of all results.
         "is_told": run.status == RunStatus.FAILED and len(failures) == 1 and unscored and unscored[0].n == n_counted,
-        "newest": rows_of_page(run, newest_results(run)) if run.is_live else [],
+        "newest": rows_of_page(run, newest_results(run), {}) if run.is_live else [],
         "stalled": _stalled(run),
         "stopped_by": sentences.error_sentence(run.error_message, run.model),
         "waiting": sentences.waiting(run.waits_until, run.done, run.total),
