@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from benchmarks.presentation.numbers import score
 from benchmarks.presentation.ranks import Mark
 from benchmarks.presentation.texts import cut, visible
+from frontend.label_places import CHARACTER
 from frontend.plots import UNIT, Axis, percent, svg
 
 SHAPES = {
@@ -34,7 +35,6 @@ _NEAR_END = 0.7
 _MOST_BRACKETS = 4
 _NARROW = 66
 """Pixels to the right of the plot that are enough on a phone, unless words or brackets need more."""
-_CHARACTER = 6.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class LargeRuler:
         means = "1 mean with 95% interval" if len(shown) == 1 else f"{len(shown)} means with 95% intervals"
         label = self.label or f"{means}. The table below has the numbers."
         joined, right = (SafeString(""), 0) if self.has_letters else _brackets(shown, places)
-        right = max(right, *(8 + round(_CHARACTER * len(self._words(each))) for each in shown))
+        right = max(right, *(8 + round(CHARACTER * len(self._words(each))) for each in shown))
         return svg("ruler large narrow" if right <= _NARROW else "ruler large", end, label, (*parts, joined))
 
     def _axis(self, bottom: int) -> Iterator[SafeString]:

@@ -301,28 +301,25 @@ def class_rows(slug: str, run: Run) -> list[LevelRow]:
     chance = (run.numbers.chance or {}).get(run.headline)
     guesses = {group.group: group.guess for group in chance.groups} if chance else {}
     found = [
-        LevelRow(slug, sentence_case(name), {"run": run.pk, "task": name}, *_scored_by(run, of), guesses.get(name))
-        for name, of in _levels(run, "group")
+        LevelRow(slug, sentence_case(name), {"run": run.pk, "task": name}, of, n_of, guesses.get(name))
+        for name, of, n_of in _levels(run, "group")
     ]
     return sorted(found, key=lambda row: -(row.score.mean or 0.0))
 
 
 def shape_rows(slug: str, run: Run) -> list[LevelRow]:
     """By the headline of the run, the fewest shapes first."""
-    levels = sorted((int(n), of) for n, of in _levels(run, "n_shapes"))
+    levels = sorted(_levels(run, "n_shapes"), key=lambda level: int(level[0]))
     return [
-        LevelRow(slug, plural(n, "shape"), {"run": run.pk, "n_shapes": n}, *_scored_by(run, of)) for n, of in levels
+        LevelRow(slug, plural(int(n), "shape"), {"run": run.pk, "n_shapes": int(n)}, of, n_of) for n, of, n_of in levels
     ]
 
 
-def _levels(run: Run, facet: str) -> Iterator[tuple[str, Counted]]:
+def _levels(run: Run, facet: str) -> Iterator[tuple[str, Counted, str]]:
+    """Each level of the facet with its score by the headline of the run, and of how many results that is."""
     for name, metrics in run.parts.facets.get(facet, {}).items():
         if of := metrics.get(run.headline):
-            yield name, of
-
-
-def _scored_by(run: Run, of: Counted) -> tuple[Counted, str]:
-    return of, n_of_mean(run.headline, of)
+            yield name, of, n_of_mean(run.headline, of)
 
 
 def _by_level(title: str, head: str) -> Table[LevelRow]:
