@@ -329,15 +329,15 @@ def test_a_parameter_of_the_question_is_added_as_the_page_says(tmp_path: Path) -
 def test_a_page_with_a_table_is_added_as_the_page_says(tmp_path: Path) -> None:
     text = page("docs/how-to/own-page.md")
     folder = copy_of_project(tmp_path)
-    read, view_set, register, command, address = (block.text for block in blocks(text, "python"))
+    read, view_set, register, command, view, address = (block.text for block in blocks(text, "python"))
     (folder / "benchmarks/queries/versions.py").write_text(read)
     (folder / "benchmarks/api/versions.py").write_text(view_set)
     (folder / "benchmarks/management/commands/versions.py").write_text(command)
+    (folder / "frontend/views/versions.py").write_text(view)
     _insert(folder / "benchmarks/api/urls.py", "    versions,\n", "    views,\n)")
     _insert(folder / "benchmarks/api/urls.py", register, 'router.register("canvas-sets", ')
     urls, address = folder / "frontend/urls.py", indent(address.rstrip(), "    ") + ",\n"
-    _insert(urls, "from benchmarks.queries.versions import VERSIONS, versions\n", "from frontend.views import (")
-    _insert(urls, "from frontend.views.lists import list_page\n", "from frontend.views.settings import hub")
+    _insert(urls, "    versions,\n", ")\nfrom frontend.views.settings import hub")
     _insert(urls, address, '    path("settings/", hub.hub')
     assert touched(folder) == set(places(text))
     for line in ("python manage.py migrate --verbosity 0", "python manage.py datasets sync"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+from importlib.util import find_spec
 
 import pytest
 from django.core.management import get_commands
@@ -34,6 +36,16 @@ def test_files_that_a_page_names_are_there(name: str) -> None:
         path for path in named if re.search("acme_bench|brevity|letters|opening|plain_text|/versions.py", path)
     }
     assert [path for path in named if path not in made_on_the_way and not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_a_page_imports_is_there(name: str) -> None:
+    code = "\n".join(block.text for block in blocks(page(name), "python"))
+    for module, names in re.findall(r"^from ([\w.]+) import (\([^)]+\)|[\w, ]+)$", code, re.MULTILINE):
+        if (ROOT / module.split(".")[0]).is_dir() and find_spec(module):
+            for given in re.findall(r"(\w+)(?: as \w+)?", names):
+                there = hasattr(importlib.import_module(module), given) or find_spec(f"{module}.{given}")
+                assert there, f"{module} has no {given}"
 
 
 def test_the_map_of_the_readme_is_that_of_the_project() -> None:
