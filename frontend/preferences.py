@@ -48,10 +48,14 @@ from benchmarks.services.preferences import PreferenceRequest
 from benchmarks.statistics.preference import Choice
 from benchmarks.summary import PairOfCandidates, Preferences, Wins
 from frontend.forms import RequestForm
+from frontend.large_ruler import LargeRuler, Scored
+from frontend.texts import Excerpt, excerpt
 from frontend.view_models import JudgingRow
 
 RARELY_CHANGED = ("tasks", "pairs_per_task", "only_new", "concurrency", "seed")
 """Fields of the form that are folded until one is changed."""
+_SHOWN = 2_000
+"""Characters of each text of a pair; the result of a verdict has all."""
 
 
 class PreferenceForm(RequestForm):
@@ -215,6 +219,24 @@ class PreferenceRow(JudgingRow):
         return {"only_a": pair.wins, "both": pair.ties, "only_b": pair.losses} if pair else {}
 
     @property
+    def win_rates(self) -> LargeRuler:
+        """How often each of two candidates wins, a tie as half a win: one mirrors the other."""
+        pair = self.of_two
+        if pair is None:
+            return LargeRuler(())
+        mirrored = _against({(pair.a, pair.b): pair}, pair.b, pair.a)
+        return LargeRuler(
+            [
+                Scored(
+                    name, "", each.mean, 0.0 if each.low is None else each.low, 1.0 if each.high is None else each.high
+                )
+                for name, each in zip(self.names, (pair, mirrored), strict=True)
+                if each.mean is not None
+            ],
+            label="Win rates of both with 95% intervals. The numbers are beside it.",
+        )
+
+    @property
     def matrix(self) -> list[tuple[str, list[PairOfCandidates | None]]]:
         """For each candidate, by strength, how often it is preferred to each other one; ``None`` against itself."""
         order = self.found.order
@@ -298,13 +320,14 @@ class JudgedOrder:
 class PairRow:
     """Two answers to a task, each with its model and outcome, and the verdicts in the orders in which they were shown.
 
-    ``people`` is what people chose, in either order, and how often.
+    ``winner`` is the model that wins, or empty; ``people`` is what people chose, in either order, and how often.
     """
 
     task: str
-    input: str
-    expected: str
-    answers: list[tuple[str, str, str]]
+    input: Excerpt
+    expected: Excerpt | None
+    answers: list[tuple[str, Excerpt, str]]
+    winner: str
     verdict: str
     orders: list[JudgedOrder]
     people: list[tuple[str, int]]
@@ -416,6 +439,7 @@ def _pair_row(
 ) -> PairRow:
     names: dict[int | None, str] = {each["run"]: each["name"] for each in row.candidates} | {None: "Tie"}
     titles = {DISAGREE: _disagreement(row), TIE: "Tie", IDENTICAL: "Identical", "": "–"}
+    winner = "" if pair.verdict in titles else names[int(pair.verdict)]
     shown = [results[pk] for pk in pair.results.values()]
     known = shown[0].task.known_answer or {}
     orders, chosen = [], Counter[str]()
@@ -431,10 +455,14 @@ def _pair_row(
     originals = {run: compared.get((run, known["task"])) for run in texts}
     return PairRow(
         task=next((each.task.name for each in originals.values() if each), known["task"]),
-        input=shown[0].task.input,
-        expected=shown[0].task.expected_output,
-        answers=[(names[run], text, each.outcome if (each := originals[run]) else "") for run, text in texts.items()],
-        verdict=titles.get(pair.verdict) or names[int(pair.verdict)],
+        input=excerpt(shown[0].task.input, _SHOWN),
+        expected=excerpt(expected, _SHOWN) if (expected := shown[0].task.expected_output) else None,
+        answers=[
+            (names[run], excerpt(text, _SHOWN), each.outcome if (each := originals[run]) else "")
+            for run, text in texts.items()
+        ],
+        winner=winner,
+        verdict=titles[pair.verdict] if not winner else f"{winner} wins",
         orders=orders if row.run.judge_model and not pair.identical else [],
         people=chosen.most_common(),
     )

@@ -55,6 +55,15 @@ def pairs_sentence(identical: int, decided: Sequence[tuple[str, int]], tied: int
     return f"{number(differ)} of {total} of answers {'differs' if differ == 1 else 'differ'}: {listed(parts)}.{same}"
 
 
+def differing_sentence(position: Position, total: int) -> str:
+    """How many of all pairs have answers that differ, and on how many of these the orders disagree."""
+    if not position.n:
+        return f"All {plural(total, 'pair')} are identical"
+    disagree = round(position.n * (1 - (position.consistent or 0.0)))
+    apart = f"; orders disagree on {number(disagree)}" if disagree else ""
+    return f"{number(position.n)} of {plural(total, 'pair')} {'differs' if position.n == 1 else 'differ'}{apart}"
+
+
 def basis_sentence(who: str, dataset: str, numbers: Preferences) -> str:
     """How many choices of whom strengths rest on; ``who`` are ``3 reviewers`` or a judge."""
     choices, tasks = plural(numbers.n, "choice"), plural(numbers.n_tasks, "task")

@@ -39,6 +39,11 @@ def text_of(client: Client, address: str) -> str:
     return re.sub(r"\s+", " ", response.content.decode())
 
 
+def verdicts_in(page: str) -> list[str]:
+    """What the pairs of a page were decided by."""
+    return re.findall(r"</h3> <p>(.*?)</p>", page)
+
+
 def sources(*models: str, tasks: int = 30) -> list[Run]:
     dataset = make_dataset(tasks)
     return [worked(make_run(dataset, model=f"loop/{model}")) for model in models]
@@ -68,7 +73,7 @@ def test_a_comparison_leads_to_an_estimate_a_run_and_its_page(endpoint: Endpoint
     assert f"preference run {run.pk}" in text_of(client, "/preferences/")
     pairs = text_of(client, f"/preferences/{run.pk}/pairs/?a=0&b=1")
     assert "loop/judge saw each pair of different answers in both orders." in pairs
-    assert "1 to 25 of 30" in pairs
+    assert "1 to 10 of 30" in pairs
     assert HOSTILE not in pairs
     assert text_of(client, f"/runs/{run.pk}/")
     result = run.results.order_by("position")[0]
@@ -89,17 +94,17 @@ def test_each_pair_is_shown_once_and_filtered_by_verdict(endpoint: Endpoint, cli
     address = f"/preferences/{run.pk}/pairs/"
 
     def verdicts(query: str) -> list[str]:
-        return re.findall(r"</th> <td[^>]*>(.*?)</td>", text_of(client, address + query))
+        return verdicts_in(text_of(client, address + query))
 
-    shown = verdicts("")
+    shown = verdicts("") + verdicts("?page=2")
     assert shown[6:] == ["The orders disagree"] * 6 + ["Tie"] * 3, "decided ones first"
     assert len(shown) == 15
-    wins = {"loop/ccccc": 4, "loop/bbb": 2}
+    wins = {"loop/ccccc wins": 4, "loop/bbb wins": 2}
     assert {name: shown.count(name) for name in wins} == wins
     assert verdicts("?verdict=disagree") == ["The orders disagree"] * 6
     assert verdicts("?verdict=tie") == ["Tie"] * 3
-    assert verdicts(f"?verdict={ids[2]}") == ["loop/ccccc"] * 4
-    assert verdicts(f"?a=0&b=1&verdict={ids[1]}") == ["loop/bbb"] * 2
+    assert verdicts(f"?verdict={ids[2]}") == ["loop/ccccc wins"] * 4
+    assert verdicts(f"?a=0&b=1&verdict={ids[1]}") == ["loop/bbb wins"] * 2
     assert len(verdicts("?a=0&b=1&verdict=nonsense")) == 5
     assert f'value="{ids[2]}"' not in text_of(client, f"{address}?a=0&b=1")
     assert "No pairs have this verdict." in text_of(client, f"{address}?verdict={ids[0]}")
@@ -112,7 +117,7 @@ def test_a_pair_whose_orders_disagree_is_nobodys_win(endpoint: Endpoint, client:
     page = text_of(client, f"/preferences/{run.pk}/")
     legend = re.findall(r'<li><span class="key-[^"]+"></span>([^<]+): <b>(\d+)</b>', page)
     assert legend == [("The orders disagree", "5")]
-    assert page.count('<td class="beside">The orders disagree</td>') == 5, "the pairs themselves"
+    assert verdicts_in(page) == ["The orders disagree"] * 5, "the pairs themselves"
     assert "Each order is a verdict, a tie half a win: 5 won, 0 tied, 5 lost" in page
 
 
@@ -135,7 +140,7 @@ def test_the_next_pairs_start_a_run_that_joins_this_one(endpoint: Endpoint, clie
     page = text_of(client, address)
     assert f"Pooled over 2 runs with the same judge and criteria ({run.pk} and {other.pk}):" in page
     assert page.count("Judge more tasks") == 1
-    assert "Verdicts over 2 runs" in page
+    assert "Win rate over 2 runs" in page
     detail = client.get(f"/api/v1/benchmarks/preferences/{run.pk}").json()
     assert (detail["numbers"]["n"], detail["pooled"]["n"]) == (40, 60)
     assert client.post("/preferences/new/", sent).status_code == 400
@@ -246,7 +251,7 @@ def test_people_choose_between_hostile_answers_without_a_judge(endpoint: Endpoin
     assert len(re.findall(r'class="nowrap">loop/(?:a|bbb) 1<', shown)) == 4
     shown = text_of(client, f"/preferences/{run.pk}/")
     assert "No significant preference by people" in shown
-    assert "Verdicts by people" in shown
+    assert "Win rate by people" in shown
     concluded = text_of(client, review).partition("Conclusion")[2]
     assert "No significant preference by people" in concluded
     assert f'<a href="/preferences/{run.pk}/">Strengths and pairs' in concluded
@@ -271,13 +276,13 @@ def test_identical_answers_are_counted_apart_and_folded(endpoint: Endpoint, clie
     run = worked(start_preference({"runs": [each.pk for each in runs], "judge_model": JUDGE}))
     said = "1 of 5 pairs of answers differs: loop/bbb wins 1. The other 4 are identical and need no verdict."
     assert said in text_of(client, f"/preferences/{run.pk}/")
-    assert "1 of 5" in text_of(client, "/preferences/")
+    assert "1 of 5 pairs differs<" in text_of(client, "/preferences/")
     pairs = text_of(client, f"/preferences/{run.pk}/pairs/")
-    assert re.findall(r"</th> <td[^>]*>(.*?)</td>", pairs) == ["loop/bbb"]
+    assert verdicts_in(pairs) == ["loop/bbb wins"]
     assert "Identical (4)" in pairs
     assert "4 more pairs have identical answers." in pairs
     pairs = text_of(client, f"/preferences/{run.pk}/pairs/?verdict=identical")
-    assert re.findall(r"</th> <td[^>]*>(.*?)</td>", pairs) == ["Identical"] * 4
+    assert verdicts_in(pairs) == ["Identical"] * 4
 
 
 def test_the_list_starts_a_preference_of_two_runs_that_are_proposed(endpoint: Endpoint, client: Client) -> None:
@@ -289,3 +294,6 @@ def test_the_list_starts_a_preference_of_two_runs_that_are_proposed(endpoint: En
     worked(start_preference({"runs": [each.pk for each in runs], "judge_model": JUDGE}))
     assert "New preference" in text_of(client, "/preferences/")
     assert "Choose two runs" not in text_of(client, "/preferences/new/"), "they are compared"
+    assert "Compare next" not in text_of(client, "/preferences/")
+    worked(make_run(runs[0].dataset, model="loop/ccccc"))
+    assert "Compare next" in text_of(client, "/preferences/")

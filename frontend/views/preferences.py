@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -18,7 +17,7 @@ from benchmarks.models import RunKind
 from benchmarks.queries import preferences as reads
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.live import stamp_of_judging, stamp_of_run
-from benchmarks.queries.preferences import IDENTICAL, Pair
+from benchmarks.queries.preferences import IDENTICAL
 from benchmarks.queries.reviews import open_blind_reviews, reviews_of_pairs
 from benchmarks.queries.tables.judges import PREFERENCES, PROPOSED_PAIRS
 from benchmarks.services.access import may_launch, may_see_reviewers
@@ -41,8 +40,8 @@ from frontend.preferences import (
 from frontend.views.live import live_read
 from frontend.views.shared import act_on_judging, or_404, require_launch
 
-PAGE_SIZE = 50
-PAIRS, SHOWN = 25, 5
+PAGE_SIZE, FEW = 50, 5
+PAIRS, SHOWN = 10, 5
 """Pairs of a page of them, and those on the page of the preference run."""
 
 
@@ -55,6 +54,9 @@ def preference_list(request: HttpRequest) -> HttpResponse:
         "live": any(run.is_live for run in page.object_list),
         "may_launch": may_launch(request.user),
     }
+    # Beside few, there is room for what to compare next; a list that reads itself again does not need it.
+    if context["may_launch"] and 0 < page.paginator.count <= FEW and "HX-Request" not in request.headers:
+        context["proposed"] = PROPOSED_PAIRS.of(reads.proposed_pairs()[:FEW])
     return render(request, "frontend/preferences/list.html", context)
 
 
@@ -95,7 +97,7 @@ def preference(request: HttpRequest, pk: int) -> HttpResponse:
         "row": row,
         "finding": pairs_in_words(row, counts),
         "decided": decided,
-        **_table(row, differing[:SHOWN], with_open),
+        "pairs": pair_rows(row, differing[:SHOWN], with_open) if differing else [],
         "pooled": pooled_row(row.run),
         "people": people_row(row.run, with_open),
         "reviews": reviews_of_pairs(pk),
@@ -127,9 +129,8 @@ def pairs(request: HttpRequest, pk: int) -> HttpResponse:
     page = Paginator(selected, PAIRS).get_page(request.GET.get("page"))
     context = {
         "row": row,
-        "finding": "" if compared else pairs_in_words(row, counts),
         "page": page,
-        **_table(row, list(page.object_list), with_open),
+        "pairs": pair_rows(row, list(page.object_list), with_open) if selected else [],
         "numbers": numbers,
         "verdicts": verdicts,
         "verdict": verdict,
@@ -148,16 +149,6 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     """Cancel, resume or delete a preference run."""
     require_launch(request)
     return act_on_judging(request, _row(pk), action)
-
-
-def _table(row: PreferenceRow, pairs: Sequence[Pair], with_open: bool) -> dict[str, object]:
-    """What the table of pairs takes."""
-    shown = pair_rows(row, pairs, with_open) if pairs else []
-    return {
-        "pairs": shown,
-        "has_expected": any(pair.expected for pair in shown),
-        "has_people": any(pair.people for pair in shown),
-    }
 
 
 def _row(pk: int) -> PreferenceRow:

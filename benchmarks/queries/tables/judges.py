@@ -20,6 +20,7 @@ from benchmarks.presentation.cells import (
     Money,
     Progress,
     State,
+    Strip,
     Strong,
     Words,
     run_link,
@@ -38,7 +39,7 @@ from benchmarks.presentation.numbers import (
     score,
     signed_points,
 )
-from benchmarks.presentation.preferences import PEOPLE, strength, verdict
+from benchmarks.presentation.preferences import PEOPLE, differing_sentence, strength, verdict
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.judge_agreement import DisputedAnswer
@@ -83,6 +84,17 @@ def _answers(run: Run) -> Cell:
 def _result(run: Run) -> Cell:
     numbers = numbers_of(run)
     return verdict([each["name"] for each in candidates_of(run)], numbers) if numbers else MISSING
+
+
+def _finding(run: Run) -> Cell:
+    """The result, and on how many pairs it rests; before there is one, how far the run is."""
+    total, numbers = judgements_to_make(run), numbers_of(run)
+    if numbers is None:
+        done = Words(f"{number(run.done)} of {number(total)} verdicts", "soft small")
+        share = 100 * run.done // total if total else 0
+        return [*([Progress(share, 100, "Progress", f"{share}%")] if run.is_live else []), done]
+    about = differing_sentence(numbers.position, total // 2) if run.judge_model else ""
+    return [verdict([each["name"] for each in candidates_of(run)], numbers), Group([about], "soft small", block=True)]
 
 
 def _preference(run: Run) -> Cell:
@@ -250,11 +262,12 @@ PREFERENCES = Table[Run](
         Column("Preference run", lambda run: f"Preference run {run.pk}", only="text"),
         Column("Chosen by", lambda run: run.judge_model or PEOPLE, only="text"),
         Column("Dataset", lambda run: (run.preference or {})["dataset"], only="text"),
-        Column("Result", _result, look="finding", bare=True),
+        Column("Result", _finding, look="finding", only="page", bare=True),
+        Column("Result", _result, only="text"),
         Column("Win rate", _win_rate_of),
         *with_bar("Win rate", _win_rate)[1:],
         Column("Status", state_of),
-        Column("Pairs that differ", _differing, "number", "nowrap"),
+        Column("Pairs that differ", _differing, "number", only="text"),
         Column("Cost", _cost, "number"),
         Column("Queued", lambda run: Moment(run.created_at), look="soft nowrap"),
     ],
@@ -273,11 +286,18 @@ def _proposed(pair: tuple[Run, Run]) -> Cell:
     return [link, Group([Words(about, "soft small anywhere")], block=True)]
 
 
+def _both(pair: tuple[Run, Run]) -> Cell:
+    """Where both scores stand, if on the line from 0 to 1."""
+    scores = [found for run in pair if (found := getattr(run, "score", None)) is not None and 0 <= found <= 1]
+    return Strip(scores, None, None, f"Scores {' and '.join(map(score, scores))}") if len(scores) == 2 else ""
+
+
 PROPOSED_PAIRS = Table[tuple[Run, Run]](
     "Pairs of runs that answered the same tasks",
     [
         Column("Compare", _proposed, "name"),
-        Column("Scores", lambda pair: " and ".join(score(getattr(run, "score", None)) for run in pair), "number"),
+        Column("Scores", lambda pair: " and ".join(score(getattr(run, "score", None)) for run in pair), look="nowrap"),
+        Column("Scores, 0 to 1", _both, hidden_head=True),
     ],
     region=True,
     look="leads",
