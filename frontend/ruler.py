@@ -77,7 +77,7 @@ def strip(others: Sequence[float], best: Mean | None, guess: float | None, label
 def _svg(axis: Axis, parts: Iterable[SafeString], label: str = "") -> SafeString:
     spoken = format_html('role="img" aria-label="{}"', label) if label else mark_safe('aria-hidden="true"')
     return format_html(
-        '<svg class="ruler" width="{0}" height="{1}" viewBox="0 0 {0} {1}" {2}>{3}</svg>',
+        '<svg class="ruler" width="{0}" height="{1}" viewBox="0 0 {0} {1}" preserveAspectRatio="none" {2}>{3}</svg>',
         _short(axis.width),
         _HEIGHT,
         spoken,

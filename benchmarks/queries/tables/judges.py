@@ -157,7 +157,7 @@ def with_bar(head: str, mean: Callable[[R], Mean | None], otherwise: Cell = MISS
             "Interval, 0 to 1",
             lambda row: Bar(found) if (found := mean(row)) else "",
             look=look,
-            hidden_head=True,
+            bare=True,
             only="page",
         ),
     ]
