@@ -168,7 +168,10 @@ def test_the_page_of_a_baseline_says_that_it_is_one(client: Client) -> None:
     html = page(client, "/models/baseline/random/")
     assert "A baseline, not a model.</strong> Picks one of the answers" in html
     make_scored_run(run.dataset, (1.0, 1.0, 0.0), model="a/model")
-    assert "A baseline, not a model. All models score higher on Sums." in page(client, "/models/baseline/random/")
+    beside = page(client, "/models/baseline/random/")
+    assert "A baseline, not a model. All models score higher on Sums." in beside
+    assert "0.667 (+33.3)" in beside, "the model on the ruler, with its distance"
+    assert "random baseline 0.333" in beside
     assert "1,000 results cost" not in html
     assert "Served model" not in html
 

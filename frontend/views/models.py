@@ -16,8 +16,8 @@ from benchmarks.analysis.rankings import Place
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import Run
 from benchmarks.presentation.cells import Mean
-from benchmarks.presentation.numbers import money_range, number, plural, score
-from benchmarks.presentation.ranks import listed
+from benchmarks.presentation.numbers import money_range, number, plural, score, signed_points
+from benchmarks.presentation.ranks import Mark, listed
 from benchmarks.presentation.sentences import known_cost, n_of_mean, total_cost
 from benchmarks.presentation.texts import visible
 from benchmarks.providers.baseline import BASELINE_MODELS
@@ -32,11 +32,12 @@ from benchmarks.queries.tables.run_list import runs_table
 from benchmarks.queries.tables.runs import per_thousand
 from benchmarks.services.access import may_launch
 from frontend.history import history_charts, of_two_runs
+from frontend.large_ruler import LargeRuler, Scored
 from frontend.ruler import strip
 from frontend.view_models import MetricRow, metric_row
 from frontend.views.shared import chart_response, placed
 
-RUNS_SHOWN = 8
+RUNS_SHOWN, RULERS_SHOWN = 8, 4
 DRAWN = 200
 """Pixels of a score beside those of the other models; a phone has room for the number beside it."""
 
@@ -81,6 +82,9 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         "leads": _under_models(standings) if is_baseline else _leads(standings),
         "spends": _does(name) if is_baseline else _spends(rows, totals),
         "trouble": troubled_models().get(name),
+        "beside": [(each, _models_above(each)) for each in rows[:RULERS_SHOWN] if each.drawn and each.standing.others]
+        if is_baseline
+        else [],
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
         "two_runs": of_two_runs(histories, by_dataset=True),
         "runs": runs_table(latest, "Runs of the model", ["model"]),
@@ -131,6 +135,26 @@ def _drawn(standing: ModelStanding, metric: MetricRow) -> SafeString:
     guess = None if standing.run.is_baseline else standing.run.guess_of(metric.name)
     label = f"Score {score(metric.mean)}. Other models: {said or 'none'}."
     return strip([mean for _, mean in others], own, guess, label, DRAWN)
+
+
+def _models_above(row: StandingRow) -> LargeRuler:
+    """The models beside a baseline, which stands on the axis, each with its difference from it."""
+    own = row.metric.mean or 0.0
+    scored = [
+        Scored(
+            place.run.model_label,
+            "",
+            mean,
+            place.numbers.low or 0.0,
+            place.numbers.high or 1.0,
+            more=f"({signed_points(mean - own)})",
+        )
+        for place in row.standing.others
+        if (mean := place.numbers.mean) is not None
+    ]
+    baseline = Mark(row.standing.run.model.partition("/")[2], own)
+    said = "; ".join(f"{each.model} {score(each.mean)}" for each in scored)
+    return LargeRuler(scored, [baseline], label=f"Means with 95% intervals, and the baseline at {score(own)}: {said}.")
 
 
 def _higher(standing: ModelStanding) -> list[Place]:
