@@ -40,7 +40,8 @@ _NARROW = 66
 @dataclass(frozen=True, slots=True)
 class Scored:
     """A mark: a model in a variant with its mean and interval; ``group`` has the letters of its groups, ``more`` stands
-    behind the number. The ``second`` of two runs has the color that it has elsewhere on their page."""
+    behind the number. The ``second`` of two runs has the color that it has elsewhere on their page, as has the second
+    variant."""
 
     model: str
     variant: str
@@ -123,21 +124,20 @@ class LargeRuler:
             yield format_html('<text x="{}" y="{}" dx="{}" text-anchor="{}">{}</text>', at, y + 10, dx, side, words)
 
     def _mark(self, each: Scored, y: int) -> Iterator[SafeString]:
-        look = " second" if each.second else ""
+        sign = self.variants.index(each.variant) if self.legend else 0
+        look = " second" if each.second or sign == 1 else ""
         inner = ((each.low + each.mean) / 2, (each.mean + each.high) / 2)
         for name, low, high in (("band", each.low, each.high), ("half", *inner)):
             yield format_html(
                 '<rect class="{}" x="{}" y="{}" width="{}" height="10" rx="4"/>',
                 *(f"{name}{look}", self.axis.at(low), y - 5, percent(self.axis.share(high) - self.axis.share(low))),
             )
-        shapes = list(SHAPES.values())
-        place = self.variants.index(each.variant) if self.legend else 0
         yield format_html(
             '<svg x="{}" y="{}" overflow="visible"><path class="knob{}" d="{}"/></svg>',
             self.axis.at(each.mean),
             y,
             look,
-            shapes[place],
+            list(SHAPES.values())[sign],
         )
         at, words = self.axis.at(each.high), self._words(each)
         yield format_html('<text class="value" x="{}" y="{}" dx="8">{}</text>', at, y + 4, words)
@@ -168,12 +168,11 @@ def _places(shown: Sequence[Scored]) -> tuple[dict[int, int], int]:
 
 
 def _names(shown: Sequence[Scored], places: dict[int, int]) -> SafeString:
-    """The models to the left of their marks, and again above them, for phones."""
+    """The models to the left of their first marks, and again above them, for phones."""
     rows = []
     for model, members in _of_models(shown).items():
-        first, last = places[id(members[0])], places[id(members[-1])]
-        name = cut(visible(model), _NAME)
-        rows += [("beside", -12, (first + last) // 2 + 4, "end", name), ("above", 0, first - 13, "start", name)]
+        first, name = places[id(members[0])], cut(visible(model), _NAME)
+        rows += [("beside", -12, first + 4, "end", name), ("above", 0, first - 13, "start", name)]
     return format_html_join("", '<text class="name {}" x="{}" y="{}" text-anchor="{}">{}</text>', rows)
 
 

@@ -39,6 +39,8 @@ def test_the_variants_of_a_model_stand_together_and_have_signs_of_their_own() ->
     assert ruler.legend == [("●", "a"), ("◆", "b")]
     assert re.findall(r'class="name beside"[^>]*>(\w)<', ruler.drawn) == ["x", "y"]
     assert re.findall(r'class="value" x="[\d.]+%" y="(\d+)"', ruler.drawn) == ["44", "98", "60"]
+    assert re.findall(r'class="name beside" x="-12" y="(\d+)"', ruler.drawn) == ["44", "98"], "at the first mark"
+    assert ruler.drawn.count('class="knob second"') == 1, "the second variant has a color of its own"
     assert LargeRuler([mark("x", 0.8)]).legend == []
 
 
