@@ -405,7 +405,7 @@ def test_what_must_change_first_is_offered_before_resuming(client: Client) -> No
     assert 'action="/runs/' not in inbox, "resuming would stop again"
     html = page(client, f"/runs/{failed.pk}/")
     assert html.count('<a class="button primary" href="/models/#p-loop">Check key</a>') == 1
-    assert "2 results without an answer" in html
+    assert 'id="results"' in html, "in view, because there is nothing else to see"
     html = page(client, f"/runs/{paused.pk}/")
     assert "Spent $0.25 of $0.50. The rest, 1 result, needs about $0.25 more." in html
     assert "At least twice what the rest needs" in html
@@ -493,6 +493,7 @@ def test_a_live_run_shows_what_came_last_what_is_provisional_and_what_is_not_ask
         assert "What failed so far" in html, url
         assert "The score is final when the run completes." in html, url
         assert re.search(r"No answer yet\s*<b>3</b>", html), url
+        assert re.search(r'<progress[^>]+class="visually-hidden"', html), "the bar of outcomes shows it"
     html = page(client, f"/runs/{run.pk}/")
     assert f'action="/runs/{run.pk}/do/pause/"' in html
     assert 'id="results"' not in html

@@ -71,6 +71,7 @@ def test_a_failed_run_says_cause_and_count_once(client: Client) -> None:
     )
     assert "What failed" not in html
     assert "No score" in html
+    assert "Coverage" not in html, "nothing is known of it"
 
 
 def test_a_run_with_errors_says_first_what_the_most_of_them_are(client: Client) -> None:

@@ -367,8 +367,8 @@ def _status(run: Run, of_people: Mapping[str, int]) -> dict[str, Any]:
         "row": run_row(run),
         "metrics": metrics,
         "other_metrics": [beside(row, metrics[0]) for row in metrics[1:]],
-        # Beside comparable runs there is room for two.
-        "few_others": not comparable or len(metrics) <= 3,
+        # Among the other facts there is room for two.
+        "few_others": len(metrics) <= 3,
         "columns": [row for row in metrics if row.name in run.metrics],
         "headline": metrics[0],
         "covers": covers_of([run]).sentence if numbers.low is not None else "",
@@ -392,6 +392,7 @@ def _status(run: Run, of_people: Mapping[str, int]) -> dict[str, Any]:
         "cause": max(unscored, key=lambda failure: failure.n) if unscored else None,
         # The message above says it of all results.
         "is_told": run.status == RunStatus.FAILED and len(failures) == 1 and unscored and unscored[0].n == n_counted,
+        "is_empty": run.status == RunStatus.FAILED and metrics[0].mean is None,
         "newest": rows_of_page(run, newest_results(run), {}) if run.is_live else [],
         "stalled": _stalled(run),
         "stopped_by": sentences.error_sentence(run.error_message, run.model),
