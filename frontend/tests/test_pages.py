@@ -393,6 +393,17 @@ def test_a_failed_run_says_what_failed_and_offers_to_resume(client: Client) -> N
     assert f'action="/runs/{run.pk}/do/resume/"' in html
 
 
+def test_what_was_found_last_ends_where_the_inbox_does(client: Client) -> None:
+    dataset = make_dataset(1)
+    for name in "abcd":
+        make_scored_run(dataset, [1.0], model=f"{name}/x")
+        make_scored_run(dataset, (None,), model=f"{name}/y", status=RunStatus.FAILED, error_message=f"Stopped {name}.")
+    html = page(client, "/")
+    n_notices = html.partition("Board</h2>")[0].count("data-row")
+    latest = html[html.index("Latest</h2>") :].partition("</section>")[0]
+    assert latest.count("<tr") == 1 + n_notices - 1, "a head, and a row less than notices"
+
+
 def test_what_must_change_first_is_offered_before_resuming(client: Client) -> None:
     failed = make_scored_run(values=(None, None), status=RunStatus.FAILED, error_message="401: wrong key.")
     failed.results.update(error_kind="authentication")
@@ -687,7 +698,7 @@ def test_a_canvas_shows_its_questions_by_the_latest_run_of_each_model_in_one_way
     assert "Not asked" in html
     n_questions = html.count('class="asked"')
     for right in (n_questions, 0):
-        assert f'<span>{right} of {n_questions}<span class="visually-hidden"> correct</span></span>' in html
+        assert f'{right} of {n_questions}<span class="visually-hidden"> correct</span></a>' in html
     assert f"0 of {n_questions} questions are answered correctly by all 3 models; hardest: " in html
     assert "0.000" in page(client, f"/canvases/canvases-7/?run={older.pk}").partition('aria-label="Verdict"')[2][:200]
     few = page(client, "/canvases/canvases-7/0/?variant=full, few-shot")
@@ -1125,6 +1136,9 @@ def test_the_flags_of_an_analysis_are_links_to_their_tasks(client: Client) -> No
         make_scored_run(dataset, [1.0, 1.0, 0.0], model=model)
     html = page(client, f"/datasets/{dataset.slug}/analysis/")
     assert "<strong>3 of 3 tasks need a look.</strong>" in html
+    first = html[html.index("<tbody>") :].partition("</tr>")[0]
+    assert "tint-wrong" in first
+    assert 'class="tag flag is-' in first.partition("</th>")[0], "beside the name"
     assert re.search(
         r'href="\?flag=saturated">2 too easy</a>\s+<span>Replace with harder ones: all 3 models solve', html
     )

@@ -50,7 +50,7 @@ DATASETS = 12
 UNFOLDED = 7
 """Notices that are shown at once."""
 LONG_INBOX = 3
-"""With more notices, what was found last stands beside them."""
+"""With more notices, what was found last stands beside them, in as many rows as end where they do."""
 
 
 @require_safe
@@ -71,6 +71,9 @@ def overview(request: HttpRequest) -> HttpResponse:
         return render(request, "frontend/overview/first_visit.html", _first_visit(request) | shown)
     now = timezone.localtime()
     spent, part_unknown = run_reads.spending(now.replace(day=1, hour=0, minute=0, second=0, microsecond=0))
+    fills_aside = len(notices) > LONG_INBOX
+    if fills_aside:
+        latest = latest[: max(2, min(len(notices), UNFOLDED) - 1 - len(live))]
     scores = board(scored_runs(RANKED), request.GET.getlist("model"), request.GET.getlist("benchmark"))
     shown |= _connection(request) | {
         "needs": needs(len(notices)),
@@ -84,7 +87,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "more_notices": notices[UNFOLDED:],
         "board": scores,
         "board_slugs": [row.dataset.slug for row in scores.rows],
-        "fills_aside": len(notices) > LONG_INBOX,
+        "fills_aside": fills_aside,
         "latest": part_table(latest, "Latest experiments and runs"),
     }
     return render(request, "frontend/overview/overview.html", shown)

@@ -183,15 +183,16 @@ def _shown(row: AnalyzedTask, models: Sequence[str], is_binary: bool) -> TaskRow
     def words(share: float) -> str:
         return ("✓" if share else "✕") if is_binary else f"{100 * share:.0f}"
 
+    def tint(share: float) -> str | int:
+        return ("right" if share else "wrong") if is_binary else 1 + sum(share >= bound for bound in TINTS)
+
     return TaskRow(
         task=row.task,
         shares=format_html_join(
             "",
             '<td class="num matrix-score tint-{}" data-label="{}">{}</td>',
             (
-                (0, visible(model), MISSING)
-                if share is None
-                else (1 + sum(share >= bound for bound in TINTS), visible(model), words(share))
+                (0, visible(model), MISSING) if share is None else (tint(share), visible(model), words(share))
                 for model, share in zip(models, row.shares, strict=False)
             ),
         ),
