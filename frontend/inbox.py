@@ -173,7 +173,8 @@ def webhook_problems(rows: Sequence[WebhookRow], *, named: bool = True) -> list[
         quoted = listed([f"“{name}”" for name in names])
         noun = f"Webhook {quoted} delivers" if len(names) == 1 else f"Webhooks {quoted} deliver"
         title = f"{noun} nothing" if named else "Nothing is delivered"
-        found.append(Notice("failed", "Webhook", title, "", problem, link=sign))
+        then = "" if named else " Then pending deliveries are sent, and you can send a test."
+        found.append(Notice("failed", "Webhook", title, "", f"{problem}{then}", link=sign))
     for row in rows:
         if row.name in failing and not row.problem:
             notice = _webhook(failing[row.name])

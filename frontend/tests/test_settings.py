@@ -29,6 +29,7 @@ from benchmarks.models import (
     Run,
     RunStatus,
     Schedule,
+    ScheduledRun,
     ShareLink,
     Webhook,
     WebhookDelivery,
@@ -231,6 +232,30 @@ def test_what_tokens_and_webhooks_are_for_fills_in_their_form(client: Client) ->
         assert sorted(re.findall(r'value="([^"]+)"[^>]* checked', form)) == sorted(ticked)
 
 
+def test_what_explains_a_short_list_stands_open(production: None) -> None:
+    account, client = member("admin", "ada")
+    html = page(client, "/settings/tokens/")
+    assert "<details open> <summary><h2>How to use a token" in html
+    assert html.count(">New token</a>") == 1, "the next step of an empty list"
+    assert '<a class="button primary" href="/settings/tokens/new/">New token</a>' in html
+    for place in range(5):
+        create_token(account, f"token-{place}", {"read"}, by=account)
+    html = page(client, "/settings/tokens/")
+    assert "<details> <summary><h2>How to use a token" in html
+    assert '<div class="actions"><a class="button" href="/settings/tokens/new/">New token</a>' in html
+
+
+def test_the_runs_before_the_latest_stand_below_few_schedules(client: Client) -> None:
+    schedule = make_schedule()
+    first, last = (make_scored_run(Dataset.objects.get()) for _ in range(2))
+    ScheduledRun.objects.create(schedule=schedule, run=first, due_at=timezone.now())
+    assert "Earlier runs" not in page(client, "/settings/schedules/"), "it has the latest only"
+    ScheduledRun.objects.create(schedule=schedule, run=last, due_at=timezone.now())
+    earlier = page(client, "/settings/schedules/").partition("<h2>Earlier runs</h2>")[2]
+    assert f"Run {first.pk} ·" in earlier
+    assert f"Run {last.pk} ·" not in earlier
+
+
 def test_errors_of_a_token_stand_at_their_fields(production: None) -> None:
     ada, client = member("admin", "ada")
     html = page(client, "/settings/tokens/new/", {"account": ada.pk, "name": ""}, status=400)
@@ -294,6 +319,7 @@ def test_webhooks_are_listed_with_their_deliveries_and_without_their_addresses(
     html = page(client, "/settings/webhooks/ops/")
     assert "&lt;i&gt;500&lt;/i&gt;" in html
     assert html.count("Send again</button>") == 2
+    assert "Send test</button>" in html
     html = page(client, "/settings/webhooks/ops/?state=given_up")
     assert html.count("Send again</button>") == 1
     assert "This webhook was removed." in page(client, "/settings/webhooks/former/")
@@ -405,6 +431,8 @@ def test_what_is_wrong_with_a_webhook_is_said_once_with_a_link_to_the_document(
         assert shown.index(problem) < shown.index("<td"), "it comes first"
         assert 'href="/help/how-to/webhooks/"' in shown
     assert "Waits until the secret is set" in html
+    assert "Send test</button>" not in html, "the message says when it can be sent"
+    assert "you can send a test" in html
     assert "Next attempt" not in html, "it would deliver nothing"
     make_delivery(make_run(model=MODEL), "pending", last_error="The address returned 500.")
     assert "The address returned 500." in page(client, "/settings/webhooks/ops/")
@@ -476,6 +504,7 @@ def test_the_page_of_imports_names_the_tools_and_leads_elsewhere(client: Client)
     for said in ("Inspect</dt>", "Logs (.eval or .json)", "promptfoo eval --output results.json"):
         assert said in html, said
     assert "up to 32 MB" in html
+    assert "or drop them here" in html, "it takes several"
     assert re.search(r'<a href="/settings/"[^>]*>', html), "the navigation is as on every page"
 
 
@@ -629,7 +658,7 @@ def test_nobody_changes_the_own_role_and_only_a_superuser_a_superuser(production
     assert "Superuser, active." in " ".join(html.split())
     assert f'Superusers are changed in the <a href="/admin/auth/user/{root.pk}/change/">' in " ".join(html.split())
     assert "<li>Everything</li>" in html
-    assert "What each role may do</summary>" in html, "folded"
+    assert "What each role may do</h2></summary>" in html, "folded"
     mine = page(client, f"/settings/members/{ada.pk}/")
     assert "Password link" in mine.partition("Latest actions</h2>")[2], "what the account did"
     assert "Save role" not in html

@@ -14,6 +14,8 @@ from django.urls import reverse
 from benchmarks.presentation.tables import Shown
 
 PAGE_SIZE = 50
+FEW_ROWS = 5
+"""Below a list of fewer rows, what explains it stands open."""
 Crumbs = Sequence[tuple[str, str | None]]
 
 
@@ -58,10 +60,12 @@ def listed(
 ) -> HttpResponse:
     """The page of a list. ``add`` is for whoever may add to it, as are the links of ``examples``, which an empty list
     shows. ``below`` are ``problems``, notices, and the templates ``after``, which stands after the list, ``instead``,
-    in an empty one, and that of ``reference``, folded by its title, with what they take."""
+    in an empty one, and that of ``reference``, folded by its title below a list that is not short, with what they
+    take."""
     context = {
         **{"title": title, "shown": shown, "lead": lead, "empty": empty, "page": page},
         **{"crumbs": crumbs, "add": add, "examples": examples},
+        "is_short": (page.paginator.count if page else len(shown.rows)) < FEW_ROWS,
         **below,
     }
     return render(request, "frontend/list.html", context)

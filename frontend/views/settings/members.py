@@ -22,7 +22,7 @@ from benchmarks.queries.tables.access import ACTIVITY, MEMBERS, MemberRow
 from benchmarks.services.access import account_of, may, may_launch
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.members import password_key, set_active, why_not_changeable
-from frontend.views.lists import Button, listed, page_of
+from frontend.views.lists import FEW_ROWS, Button, listed, page_of
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require, unconfirmed
 
@@ -88,6 +88,7 @@ def member(request: HttpRequest, pk: int) -> HttpResponse:
     is_own = account == request.user
     refusal = "" if is_own else why_not_changeable(account, request.user)
     may_change = may(request.user, CHANGE) and not refusal
+    activity = ACTIVITY.of(done_by(account)[:LATEST] if may(request.user, VIEW_AUDIT) else ())
     context = {
         "account": account,
         "role": role_of(account),
@@ -98,7 +99,8 @@ def member(request: HttpRequest, pk: int) -> HttpResponse:
         "is_own": is_own,
         "n_tokens": active_tokens(account).count(),
         "roles": _ROLES,
-        "activity": ACTIVITY.of(done_by(account)[:LATEST]) if may(request.user, VIEW_AUDIT) else None,
+        "activity": activity,
+        "is_short": len(activity.rows) < FEW_ROWS,
         "sees_tokens": is_own or may(request.user, "benchmarks.view_apitoken"),
         "sees_links": may_launch(request.user),
         "own_rights": _rights(account),

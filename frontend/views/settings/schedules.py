@@ -34,7 +34,7 @@ from frontend import params
 from frontend.chart_parts import Chart
 from frontend.history import history_charts
 from frontend.inbox import drop_notices
-from frontend.views.lists import Button, Example, listed, page_of
+from frontend.views.lists import FEW_ROWS, Button, Example, listed, page_of
 from frontend.views.settings.hub import NIGHTLY, crumbs
 from frontend.views.shared import require, run_or_404, unconfirmed
 
@@ -43,6 +43,8 @@ ADD = ("benchmarks.add_schedule", "benchmarks.launch_run")
 CHANGE = ("benchmarks.change_schedule", "benchmarks.launch_run")
 DELETE = ("benchmarks.delete_schedule",)
 
+EARLIER = 5
+"""Runs before the latest of each schedule that a list of few schedules shows."""
 _USES = (
     ("Every night", "Shows when a model or its endpoint changes", NIGHTLY),
     ("With a tolerated loss", "Fails as a gate when the loss is larger", f"{NIGHTLY}&margin=5"),
@@ -60,6 +62,7 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
     may_add, known = may(request.user, *ADD), nights(schedule.pk for schedule in page)
     rows = [ScheduleRow(each, latest.get(each.latest_run_id), known.get(each.pk)) for each in page]
     drops = drop_notices(list(open_score_drops()[:MOST_SHOWN]))
+    below = runs().filter(scheduled__schedule__in=[each.pk for each in page]).exclude(pk__in=latest)
     return listed(
         request,
         "Schedules",
@@ -73,6 +76,8 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
         crumbs=crumbs(("Schedules", None)),
         add=Button("New schedule", "launch", NIGHTLY) if may_add else None,
         problems=drops,
+        after="frontend/settings/earlier_runs.html",
+        earlier=runs_table(below.order_by("-pk")[:EARLIER], "Earlier runs") if len(rows) < FEW_ROWS else None,
         may_launch=may_launch(request.user),
     )
 
