@@ -17,6 +17,7 @@ from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.prediction_powered import FEWEST, CorrectedMean
 from frontend.chart_parts import Chart, sentence
 from frontend.judges import CalibrationRow, calibration_row
+from frontend.large_ruler import LargeRuler, Scored
 from frontend.plots import Plot, round_axis
 
 SHOWN = 20
@@ -61,6 +62,21 @@ class AgreementPage:
     @property
     def n_agreed(self) -> str:
         return n_of(len(self.agreement.answers) - len(self.agreement.disagreements), len(self.agreement.answers))
+
+    @property
+    def ruler(self) -> LargeRuler:
+        """How often the judge agrees with people, and with known answers if it is calibrated."""
+        people = self.agreement.agreement
+        shown = [(people.mean, people.low, people.high, "With people", self.n_agreed)]
+        if (row := self.calibration) and row.numbers:
+            share = row.shares[0]
+            shown.append((share.mean, share.low, share.high, "With known answers", share.n_of))
+        scored = [
+            Scored(name, "", mean, 0.0 if low is None else low, 1.0 if high is None else high, more=f"({n_of_all})")
+            for mean, low, high, name, n_of_all in shown
+            if mean is not None
+        ]
+        return LargeRuler(scored, label="Agreement with 95% intervals. The numbers are beside it.")
 
     @property
     def confusion(self) -> list[tuple[str, list[tuple[int, str]], int]]:

@@ -109,7 +109,7 @@ class ReviewForm(ProblemForm):
         given = str(self.initial.get("size", ""))
         size = min(int(given) if given.isdigit() else self.fields["size"].initial, self.available)
         self.initial = {**self.initial, "size": size, "overlap": min(self.fields["overlap"].initial, size)}
-        decide = f"; whether to rely on a judge takes {ENOUGH}" if self.available < ENOUGH else ""
+        decide = f"; to decide on a judge, you need {ENOUGH}" if self.available < ENOUGH else ""
         self.fields["size"].help_text = f"Of {plural(self.available, 'answer')} of the chosen runs{decide}"
 
     def _chosen(self, name: str) -> list[int]:

@@ -638,7 +638,7 @@ def test_changes_count_every_task_and_say_which_fields_changed(client: Client, m
     make_dataset([make_task(n, expected_output="7", choices=("7", "8")) for n in (1, 2, 3)], slug="sums")
     html = page(client, "/datasets/sums/changes/1/2/")
     assert "<strong>Version 2 changes 3 tasks.</strong>" in html
-    assert "Changed in the first 1 task: expected answer and choices." in html
+    assert "Changed in the first 1 task: choices and expected answer." in html
     assert "Only the first tasks are shown below; 2 more tasks differ." in html
     assert re.search(r"<dd>\s*<del>2</del>\s*<span.*→.*became</span>\s*<ins>7</ins>", html)
     assert re.search(
@@ -1158,14 +1158,18 @@ def test_a_task_says_how_many_answers_are_correct(client: Client) -> None:
     assert "1 of 2 latest answers are correct. 1 more answer without a score." in page(client, address)
 
 
-def test_versions_say_what_the_newest_changes_and_which_runs_used_them(client: Client) -> None:
+def test_versions_say_what_the_newest_changes_and_which_runs_used_them(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     dataset = make_dataset(2, slug="sums")
     make_scored_run(dataset, [1.0, 1.0])
     first = dataset.current_version
     import_dataset(replace(spec_of(first), tasks=spec_of(first).tasks[:1]), "sums", DatasetVersion.Origin.UPLOAD)
     response = client.get("/datasets/sums/versions/")
     assert '<a class="more" href="/datasets/sums/changes/1/2/">Removes 1 task</a>' in response.content.decode()
+    assert "Removed in version 2</h2>" in response.content.decode()
     assert [row.runs for row in response.context["versions"].rows] == [0, 1]
+    monkeypatch.setattr("frontend.views.datasets.MOST_INLINE", 0)
     with CaptureQueriesContext(connection) as queries:
         again = client.get("/datasets/sums/versions/")
     assert "Removes 1 task</a>" in again.content.decode()

@@ -167,7 +167,7 @@ def test_the_form_proposes_no_more_labels_than_the_chosen_runs_have_answers(clie
     assert re.search(r'name="size" value="8"', form)
     assert re.search(r'name="overlap" value="8"', form)
     assert "Of 8 answers of the chosen runs" in form
-    assert "Of 8 answers of the chosen runs; whether to rely on a judge takes 40" in form
+    assert "Of 8 answers of the chosen runs; to decide on a judge, you need 40" in form
     assert "100 labels" not in form
 
 
@@ -189,7 +189,7 @@ def test_a_closed_review_concludes_with_its_agreement_and_the_answers_in_dispute
     assert f'action="/reviews/{queue.pk}/do/close/"' in listed.partition("<h2>Done</h2>")[2]
     html = " ".join(client.post(f"/reviews/{queue.pk}/do/close/", follow=True).content.decode().split())
     assert "People and Exact match agree on 2 of 3 answers" in html
-    assert "Whether to rely on the scores takes 40 labeled answers." in html
+    assert "You need 40 labeled answers to decide whether to rely on the scores." in html
     assert re.findall(r"/results/(\d+)/", html.partition("Conclusion")[2]) == [str(first.pk)]
     assert "People and scores agree on 2 of 3 answers." in client.get("/reviews/").content.decode()
 

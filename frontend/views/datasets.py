@@ -110,6 +110,9 @@ FILE_SHOWN = 20_000
 """Characters of a canvas file."""
 VERSIONS_COMPARED = 5
 """The newest versions of which the list says what they changed."""
+NEWEST_SHOWN, MOST_INLINE = 3, 1_000
+"""Tasks each that the newest version added, removed and changed, on the list of versions; and tasks of versions that
+are compared each time for that."""
 MOVED_SHOWN = 20
 PROBLEMS_SHOWN = 50
 CHANGES_SHOWN = 40
@@ -187,6 +190,8 @@ def versions(request: HttpRequest, slug: str) -> HttpResponse:
         ),
         "numbers": [each.number for each in stored],
     }
+    if is_written and len(stored) > 1 and max(each.task_count for each in stored[:2]) <= MOST_INLINE:
+        context |= _between(stored[1], stored[0], NEWEST_SHOWN) | {"suffix": f" in version {stored[0].number}"}
     return render(request, "frontend/datasets/versions.html", context)
 
 
@@ -351,32 +356,45 @@ def choose_changes(request: HttpRequest, slug: str) -> HttpResponse:
 def changes(request: HttpRequest, slug: str, old: int, new: int) -> HttpResponse:
     dataset = dataset_or_404(slug)
     versions = version_or_404(dataset, old), version_or_404(dataset, new)
-    changes = reads.version_changes(*versions, CHANGES_SHOWN)
+    between = _between(*versions, CHANGES_SHOWN)
+    changes = between["changes"]
     moved = moved_by(*versions, MOVED_SHOWN) if old < new and changes.changed and not changes.added else []
     launches = may_launch(request.user)
-    head = _head_changes(*versions)
-    changed = [
-        (after, _parts({task_key(key): [task.value_of(key) for task in (before, after)] for key in _COMPARED}))
-        for before, after in changes.changed
-    ]
     context = {
         "live_state": live_state(),
         "dataset": dataset,
-        "said": _said_of_changes(old, new, changes, [title for title, *_ in head]),
-        "said_of_tasks": _said_of_fields([[title for title, *_ in parts] for _, parts in changed]),
-        "old": old,
-        "new": new,
-        "changes": changes,
+        **between,
+        "said": _said_of_changes(old, new, changes, [title for title, *_ in between["head"]]),
+        "said_of_tasks": _said_of_fields([[title for title, *_ in parts] for _, parts in between["changed"]]),
         "versions": [each.number for each in reads.versions_of(dataset)],
-        "head": _brief_last(head),
         "moved": moved_table(old, new).of(MovedRow(*pair, new, launches) for pair in moved),
         "is_open": bool(moved and runs_to_rescore(*versions, 1)),
         "most_moved": MOVED_SHOWN,
         "may_launch": launches,
-        "changed": [(after, _brief_last(parts)) for after, parts in changed],
         "crumbs": dataset_trail(dataset, (f"Version {old} to {new}", None)),
     }
     return render(request, "frontend/datasets/changes.html", context)
+
+
+def _between(old: DatasetVersion, new: DatasetVersion, limit: int) -> dict[str, Any]:
+    """What differs between two versions, of at most ``limit`` tasks each, as ``changed_parts.html`` takes it."""
+    changes = reads.version_changes(old, new, limit)
+    fields = {task_key(key): key for key in _COMPARED}
+    return {
+        "old": old.number,
+        "new": new.number,
+        "changes": changes,
+        "head": _brief_last(_head_changes(old, new)),
+        "changed": [
+            (
+                after,
+                _brief_last(
+                    _parts({title: [task.value_of(key) for task in (before, after)] for title, key in fields.items()})
+                ),
+            )
+            for before, after in changes.changed
+        ],
+    }
 
 
 def _head_changes(old: DatasetVersion, new: DatasetVersion) -> list[Part]:
