@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-WIDTH, HEIGHT = 380.0, 224.0
-"""The plot in pixels, as one of three in a row. Elsewhere it has this height and is nearly always wider."""
+WIDTH, HEIGHT = 480.0, 224.0
+"""The plot in pixels, as one of two in a row. Elsewhere it has this height and is wider."""
 PHONE_WIDTH = 290.0
 """That of a plot on a phone, which has names of its own."""
 CHARACTER, LINE = 6.6, 14.0
@@ -24,6 +24,8 @@ _BLOCKED = 100.0
 
 _ASTRAY = 3.0
 """The cost of a name without a line that begins nearer to another dot than to its own, of which it would be read."""
+_CROSSED = 10.0
+"""The cost of a line to a far name that crosses another name."""
 FAR = tuple(range(36, 260, 14))
 """Pixels above or below a dot at which its name is written if there is no room beside it."""
 
@@ -70,20 +72,24 @@ def label_places(
     steps: Sequence[int] = (),
     spans: Sequence[tuple[float, float]] = (),
     width: float = WIDTH,
+    joins: Sequence[tuple[int, int]] = (),
 ) -> list[str | None]:
     """A key of ``PLACES`` for each label, ``None`` if it would cover something at every place.
 
     ``points`` are (x, y) from 0 to 1, from the lower left corner. A line with steps through the points numbered in
     ``steps``, from left to right, is avoided if possible, and so are the vertical ``spans`` through the points, each
-    from a low to a high y. The labels of the points on the line are placed first.
+    from a low to a high y, the lines that join the points numbered in ``joins``, and those to names that stand far from
+    their points. The labels of the points on the line are placed first.
     """
     spots = [(x * width, (1 - y) * HEIGHT) for x, y in points]
     dots = [_Box(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for x, y in spots]
     line = [part for here, there in pairwise(steps) for part in _step(spots[here], spots[there])]
-    line += [
+    # A name on an interval, or on the line to another name, is misread: it costs twice what it costs on other lines.
+    line += 2 * [
         _Box(x - 1, (1 - high) * HEIGHT, x + 1, (1 - low) * HEIGHT)
         for (x, _), (low, high) in zip(spots, spans, strict=False)
     ]
+    line += [part for here, there in joins for part in _along(spots[here], spots[there])]
     chosen: list[str | None] = [None] * len(labels)
     taken: list[_Box] = []
     # Greedy: a label is placed once and never moved, the best points first, so that those keep their names.
@@ -93,7 +99,9 @@ def label_places(
         for name, place in PLACES.items():
             boxes[name] = _box(labels[index], spots[index], place)
             costs[name] = _cost(boxes[name], occupied, line, width) + _distance(place)
-            if abs(place.dy) not in FAR and _is_astray(place, index, spots):
+            if abs(place.dy) in FAR:
+                costs[name] += _CROSSED * _n_crossed(_to_name(spots[index], place), taken)
+            elif _is_astray(place, index, spots):
                 costs[name] += _ASTRAY
             if not costs[name]:
                 break  # nothing is nearer and free
@@ -103,6 +111,8 @@ def label_places(
             box = boxes[best]._replace(left=boxes[best].left - _GAP, right=boxes[best].right + _GAP)
             taken.append(box)
             line.append(box._replace(top=box.top - _APART, bottom=box.bottom + _APART))
+            if abs(PLACES[best].dy) in FAR:
+                line += 2 * _to_name(spots[index], PLACES[best])
     return chosen
 
 
@@ -130,6 +140,22 @@ def _step(here: tuple[float, float], there: tuple[float, float]) -> tuple[_Box, 
     horizontal = _Box(here[0], here[1] - 1, there[0], here[1] + 1)
     vertical = _Box(there[0] - 1, min(here[1], there[1]), there[0] + 1, max(here[1], there[1]))
     return horizontal, vertical
+
+
+def _along(here: tuple[float, float], there: tuple[float, float]) -> list[_Box]:
+    """A line as points on it, a line of text apart."""
+    n = max(1, round(math.dist(here, there) / LINE))
+    shares = [place / n for place in range(1, n)]
+    spots = [(here[0] + share * (there[0] - here[0]), here[1] + share * (there[1] - here[1])) for share in shares]
+    return [_Box(x - 1, y - 1, x + 1, y + 1) for x, y in spots]
+
+
+def _to_name(spot: tuple[float, float], place: Place) -> list[_Box]:
+    return _along(spot, (spot[0] + place.dx, spot[1] + place.dy))
+
+
+def _n_crossed(line: Sequence[_Box], names: Sequence[_Box]) -> int:
+    return sum(any(part.overlaps(name) for part in line) for name in names)
 
 
 def _is_astray(place: Place, index: int, spots: Sequence[tuple[float, float]]) -> bool:

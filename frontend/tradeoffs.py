@@ -29,13 +29,18 @@ def _spot(point: Row) -> tuple[float, float]:
     return point["at"], point["mean"]
 
 
+def joins(points: Sequence[Row]) -> list[tuple[int, int]]:
+    """The variants of one model, each with the next one to the right, by number."""
+    of_model: dict[str, list[int]] = {}
+    for index in sorted(range(len(points)), key=lambda index: float(points[index]["at"])):
+        of_model.setdefault(points[index]["model"], []).append(index)
+    return [pair for members in of_model.values() for pair in pairwise(members)]
+
+
 def _joined(points: Sequence[Row], plot: Plot) -> Iterator[SafeString]:
     """Dashed lines between the variants of one model."""
-    of_model: dict[str, list[Row]] = {}
-    for point in sorted(points, key=lambda point: float(point["at"])):
-        of_model.setdefault(point["model"], []).append(point)
-    for members in of_model.values():
-        yield from plot.joined("joined", [_spot(each) for each in members])
+    for here, there in joins(points):
+        yield plot.line("joined", _spot(points[here]), _spot(points[there]))
 
 
 def _frontier(points: Sequence[Row], best: Sequence[int], plot: Plot) -> Iterator[SafeString]:

@@ -402,6 +402,20 @@ def test_a_name_does_not_cross_the_interval_of_another_point() -> None:
     assert label_places(["a/model", "b"], points, spans=spans)[0] == "left, above"
 
 
+def test_neither_a_name_nor_its_line_crosses_another_line_where_there_is_room() -> None:
+    points, spans = [(0.87, 0.43), (0.5, 0.0), (0.57, 0.0), (0.75, 0.0)], [(0.3, 0.55), *[(0.0, 0.2)] * 3]
+    labels = ["small 0.430", *["step by step of it 0.000"] * 3]
+    places = label_places(labels, points, spans=spans, joins=[(3, 0)])
+    boxes = [box(labels[index], points[index], name) for index, name in enumerate(places) if name is not None]
+    assert len(boxes) == len(labels)
+    for index, name in enumerate(places):
+        assert name is not None
+        x, y, place = points[index][0] * WIDTH, (1 - points[index][1]) * HEIGHT, PLACES[name]
+        along = [(x + place.dx * share / 20, y + place.dy * share / 20) for share in range(20)]
+        for other, (left, top, right, bottom) in enumerate(boxes):
+            assert other == index or not any(left < at < right and top < up < bottom for at, up in along)
+
+
 def test_in_a_crowd_every_name_has_a_place_until_the_plot_is_full() -> None:
     crowd = [(0.5 + index / 100, 0.8) for index in range(15)]
     assert None not in label_places(["a/model of some length"] * 15, crowd)
