@@ -926,6 +926,7 @@ def test_a_comparison_of_no_runs_task_by_task_asks_for_them(client: Client) -> N
     make_scored_run()
     html = client.get("/compare/tasks/", follow=True).content.decode()
     assert "<h1>Compare runs task by task</h1>" in html
+    assert "No runs chosen yet: select 2 or more." in html
     assert "Choose 2 to 12 runs." in html
 
 
