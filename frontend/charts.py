@@ -194,12 +194,12 @@ def quality_against(
     spans = [(y.share(point["low"]), y.share(point["high"])) for point in points]
     joins = tradeoffs.joins(points)
     places = label_places([point["words"] for point in points], spots, best, spans, joins=joins)
-    narrow = label_places([point["short"] for point in points], spots, best, spans, PHONE_WIDTH, joins)
+    narrow = label_places([point["short"] for point in points], spots, best, spans, width=PHONE_WIDTH, joins=joins)
     # A phone that has no room for all names beside their points numbers these; the names stand below.
     key = () if all(map(is_near, narrow)) else tuple(point["label"] for point in points)
     if key:
         numbers = [str(place) for place in range(1, len(points) + 1)]
-        narrow = label_places(numbers, spots, best, spans, PHONE_WIDTH, joins)
+        narrow = label_places(numbers, spots, best, spans, width=PHONE_WIDTH, joins=joins)
         points = [point | {"short": shown} for point, shown in zip(points, numbers, strict=True)]
     points = [
         point | {"place": here, "narrow": there} for point, here, there in zip(points, places, narrow, strict=True)

@@ -71,6 +71,7 @@ def label_places(
     points: Sequence[tuple[float, float]],
     steps: Sequence[int] = (),
     spans: Sequence[tuple[float, float]] = (),
+    *,
     width: float = WIDTH,
     joins: Sequence[tuple[int, int]] = (),
 ) -> list[str | None]:
