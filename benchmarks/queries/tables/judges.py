@@ -99,7 +99,7 @@ def _finding(run: Run) -> Cell:
 
 def _preference(run: Run) -> Cell:
     between = " or ".join(each["name"] for each in candidates_of(run)[:3])
-    about = f"{compared_dataset(run)} · by {run.judge_model or PEOPLE.lower()} · preference run {run.pk}"
+    about = f"{compared_dataset(run)} · by {run.judge_model or PEOPLE.lower()} · preference\u00a0run\u00a0{run.pk}"
     link = Link(between, "preference", (run.pk,), look="row-link anywhere")
     return [link, Group([Words(about, "soft small anywhere")], block=True)]
 
@@ -138,7 +138,7 @@ def _cost(run: Run) -> Cell:
 def _calibration(run: Run) -> Cell:
     canvas_set = run.dataset.known_answers_of
     about = " · ".join(
-        [metric_title(run.metrics[0]), *([canvas_set.name] if canvas_set else []), f"calibration {run.pk}"]
+        [metric_title(run.metrics[0]), *([canvas_set.name] if canvas_set else []), f"calibration\u00a0{run.pk}"]
     )
     link = Link(run.judge_model, "calibration", (run.pk,), look="row-link anywhere")
     return [link, Group([Words(about, "soft small anywhere")], block=True)]
@@ -502,7 +502,6 @@ LENGTH_BIAS = Table[LengthBias](
         Column("p", lambda row: p_value(row.difference.p_value), "number", "wide-only", info="p_value"),
         Column("n", lambda row: row.n_of, "number", "nowrap"),
     ],
-    captioned=True,
     region=True,
     label="Scores of long and short answers",
 )
