@@ -118,7 +118,7 @@ class LaunchForm(RequestForm):
         self.fields["judge_model"].widget.attrs["placeholder"] = settings.CODEFORGE.judge.model or ""
         self.fields["budget_usd"].label = "Stop at"
         zone = timezone.get_default_timezone_name()
-        self.fields["when"].help_text = f"A time of day or a cron expression, in {zone}"
+        self.fields["when"].help_text = f"Time of day or cron expression, {zone}"
         places = [place for place in range(MOST_VARIANTS) if f"variant-{place}-name" in data]
         self.variants = [VariantForm(place, data) for place in places]
         self.metric_errors: dict[str, list[str]] = {}

@@ -626,3 +626,14 @@ def test_a_start_is_proposed_with_a_model_whose_score_did_not_fall(client: Clien
     ScoreDrop.objects.create(scheduled_run=turn, metric="exact_match", **numbers)
     assert f"For example <b>{MODEL}</b>" in page(client, "/runs/new/")
     assert 'value="loop/fallen" checked' in page(client, "/runs/new/?dataset=sums"), "a row's Run repeats what ran last"
+
+
+def test_before_anything_can_start_its_panel_is_drawn_with_what_is_chosen(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    make_dataset(3, slug="others")
+    plan = page(client, "/runs/new/plan/", {**REQUEST, "model": ""}).partition('id="plan"')[2]
+    assert "Choose a model." in plan
+    assert '<th scope="col">Sums</th>' in plan
+    assert '<th scope="row">Model</th>' in plan
+    unknown = {**REQUEST, "more_models": "nobody/unlisted"}
+    assert "Start runs" in page(client, "/runs/new/plan/", unknown), "it does not count what cannot run"

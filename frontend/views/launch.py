@@ -423,7 +423,9 @@ def _again(request: HttpRequest, form: LaunchForm, known: KnownModels) -> dict[s
     used, slugs = used_last(account_of(request.user))
     if not used or not slugs:
         return None
-    models, titles = known.preselected(used, dropped_models()), [form.by_slug[slug].title for slug in slugs]
+    unproven = {option.name for option in known.options(used) if option.last is None}
+    models = known.preselected(used, {*dropped_models(), *unproven})
+    titles = [form.by_slug[slug].title for slug in slugs]
     chosen = {"model": models, "dataset": slugs}
     return {
         "models": listed(models) if len(models) < MOST_NAMED else plural(len(models), "model"),
