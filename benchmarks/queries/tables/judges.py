@@ -118,7 +118,7 @@ def _win_rate_of(run: Run) -> Cell:
     if found is None:
         return MISSING
     name = Group([f"of {candidates_of(run)[0]['name']}"], "soft small anywhere", block=True)
-    return [Group([found], "nowrap"), name]
+    return [Group([found], "mean"), name]
 
 
 def _differing(run: Run) -> Cell:
@@ -289,7 +289,9 @@ def _proposed(pair: tuple[Run, Run]) -> Cell:
 def _both(pair: tuple[Run, Run]) -> Cell:
     """Where both scores stand, if on the line from 0 to 1."""
     scores = [found for run in pair if (found := getattr(run, "score", None)) is not None and 0 <= found <= 1]
-    return Strip(scores, None, None, f"Scores {' and '.join(map(score, scores))}") if len(scores) == 2 else ""
+    return (
+        Strip(scores, None, None, f"Scores {' and '.join(map(score, scores))}", width=120) if len(scores) == 2 else ""
+    )
 
 
 PROPOSED_PAIRS = Table[tuple[Run, Run]](
@@ -297,7 +299,7 @@ PROPOSED_PAIRS = Table[tuple[Run, Run]](
     [
         Column("Compare", _proposed, "name"),
         Column("Scores", lambda pair: " and ".join(score(getattr(run, "score", None)) for run in pair), look="nowrap"),
-        Column("Scores, 0 to 1", _both, hidden_head=True),
+        Column("Scores, 0 to 1", _both),
     ],
     region=True,
     look="leads",
