@@ -9,6 +9,7 @@ from typing import Any
 
 from django.http import HttpRequest, QueryDict
 
+from benchmarks.analysis.matrices import short_names
 from benchmarks.models import Outcome, Result, Run
 from benchmarks.presentation.labels import OUTCOME, metric_title, sentence_case
 from benchmarks.presentation.numbers import n_of, number, plural
@@ -162,14 +163,15 @@ def answers_said(page: reads.TaskPage, names: Sequence[str], dataset: str = "") 
 def _shows(
     given: QueryDict, page: reads.TaskPage, filters: reads.TaskGridFilters, columns: Sequence[Column], usual: str
 ) -> list[Shown]:
-    """Each of ``SHOWN`` that has tasks of its own or is in force, in the names of the runs. ``usual`` is in force where
-    the address names none."""
-    names = dict(columns)
+    """Each of ``SHOWN`` that has tasks of its own or is in force, in the names of the runs, which are short. ``usual``
+    is in force where the address names none."""
+    short = short_names([name for _, name in columns])
+    names = {run: short[name] for run, name in columns}
     own, base = (names[run] for run in reads.chosen_runs([*names], filters))
     titles = {
         **reads.SHOWN,
         "only": f"Only {own} right",
-        "only_wrong": f"{own} wrong, {base} right" if len(names) == 2 else f"Only {own} wrong",
+        "only_wrong": f"Only {base} right" if len(names) == 2 else f"Only {own} wrong",
         "lost": f"Right in {base}, now wrong in {own}",
         "worse": f"{own} worse than {base}",
     }

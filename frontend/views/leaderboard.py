@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from benchmarks.analysis import rankings
+from benchmarks.analysis.matrices import Cell
 from benchmarks.models import Dataset, Run, ShareLink
 from benchmarks.presentation import sentences
 from benchmarks.presentation.comparisons import threshold_sentence
@@ -123,13 +124,22 @@ def overall(request: HttpRequest) -> HttpResponse:
         "may_launch": may_launch(request.user),
         "live_state": live_state(),
         "board": several,
-        "columns": [(column, metric_row(column.metric)) for column in several.columns],
+        "columns": [
+            (column, metric_row(column.metric), _n_of_all(row.cells[place] for row in several.rows))
+            for place, column in enumerate(several.columns)
+        ],
         "ranked": [row for row in several.rows if row.rank],
         "unranked": [row for row in several.rows if not row.rank],
         "min_coverage": f"{rankings.MIN_COVERAGE:.0%}",
         "most": MOST_DATASETS,
     }
     return render(request, "frontend/leaderboard/overall.html", context)
+
+
+def _n_of_all(cells: Iterable[Cell | None]) -> int | None:
+    """How many results each score of a column is of, if each has all of as many."""
+    sizes = {size for cell in cells if cell is not None for size in (cell.n, cell.total)}
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 @require_safe
