@@ -298,7 +298,7 @@ PROPOSED_PAIRS = Table[tuple[Run, Run]](
     "Pairs of runs that answered the same tasks",
     [
         Column("Compare", _proposed, "name"),
-        Column("Scores", lambda pair: " and ".join(score(getattr(run, "score", None)) for run in pair), look="nowrap"),
+        Column("Scores", lambda pair: " and ".join(score(getattr(run, "score", None)) for run in pair), "number"),
         Column("Scores, 0 to 1", _both),
     ],
     region=True,
