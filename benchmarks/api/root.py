@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from benchmarks.api.resources import ROOT, serializer_of
+from benchmarks.presentation.sentences import first_sentence
 from benchmarks.queries.resources.api_root import ApiRootResource, Entry
 from benchmarks.queries.resources.base import Url, json_of
 
@@ -50,4 +51,4 @@ def _methods(view: type[APIView]) -> list[str]:
 def _about(view: type[APIView]) -> str:
     """The first sentence of what the view says of itself, or of its one method."""
     said = vars(view).get("__doc__") or inspect.getdoc(getattr(view, _methods(view)[0].lower())) or ""
-    return " ".join(said.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".") + "."
+    return first_sentence(" ".join(said.partition("\n\n")[0].split()))

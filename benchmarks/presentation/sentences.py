@@ -266,6 +266,11 @@ def same_seed(seed: object) -> str:
     )
 
 
+def first_sentence(text: str) -> str:
+    sentence, more, _ = text.partition(". ")
+    return f"{sentence}." if more else text
+
+
 def error_sentence(message: str, model: str) -> str:
     """What stopped a run, which may be a message of an endpoint, with a full stop; without the model, which its page
     and its row name."""

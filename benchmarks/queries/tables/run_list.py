@@ -28,7 +28,7 @@ from benchmarks.presentation.cells import (
 )
 from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import MISSING, UNKNOWN, number, plural, points, score
-from benchmarks.presentation.sentences import error_sentence
+from benchmarks.presentation.sentences import error_sentence, first_sentence
 from benchmarks.presentation.tables import Column, Shown, Table
 from benchmarks.queries.run_list import Listed, ListedExperiment, ListedRun, listed_runs
 from benchmarks.queries.tables.runs import asked, cost, headline, left_out, marks, origin, without_points
@@ -137,8 +137,7 @@ def _finding(row: Listed) -> Cell:
 
 def _stopped_by(run: Run) -> str:
     """The first sentence; the page of the run has them all, with what to do."""
-    sentence, dot, _ = error_sentence(run.error_message, run.model).partition(". ")
-    return f"{sentence}." if dot else sentence
+    return first_sentence(error_sentence(run.error_message, run.model))
 
 
 def _first(*sentences: str) -> Cell:

@@ -21,6 +21,7 @@ from benchmarks.plugins import installed_plugins
 from benchmarks.presentation.labels import ROLE
 from benchmarks.presentation.numbers import ago, ahead, number, plural
 from benchmarks.presentation.ranks import listed
+from benchmarks.presentation.sentences import first_sentence
 from benchmarks.queries.access import active_tokens, members, role_of, share_links
 from benchmarks.queries.operations import workers
 from benchmarks.queries.run_list import IMPORTED
@@ -82,7 +83,7 @@ def _webhooks(request: HttpRequest) -> Now:
         return Now("No webhooks yet.")
     broken = {row.name for row in rows if row.problem} | {each.name for each in failing_webhooks()}
     noun, verb = ("Webhook", "delivers") if len(broken) == 1 else ("Webhooks", "deliver")
-    why = next((f" {row.problem.partition('. ')[0].rstrip('.')}." for row in rows if row.problem), "")
+    why = next((f" {first_sentence(row.problem)}" for row in rows if row.problem), "")
     problem = f"{noun} {listed([f'“{name}”' for name in sorted(broken)])} {verb} nothing.{why}" if broken else ""
     sent = f"{number(sum(row.delivered for row in rows))} delivered in {COUNTED_FOR.days} days"
     return Now(f"{plural(len(rows), 'webhook')}, {sent}.", problem)
