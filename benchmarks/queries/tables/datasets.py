@@ -236,13 +236,14 @@ def _imported(row: PresetRow) -> Cell:
 
 
 def _split(row: PresetRow) -> Cell:
-    return row.preset.split if row.preset.repository else Words("Generated", "soft")
+    shots = f", {row.preset.shots}-shot" if row.preset.shots else ""
+    return f"{row.preset.split}{shots}" if row.preset.repository else Words("generated", "soft")
 
 
 def _license(row: PresetRow) -> Cell:
-    """Names are short, and break at no hyphen; what some of them say beside it is a sentence."""
-    words = row.preset.license
-    return words if "(" in words or "," in words else Words(words, "nowrap")
+    """Names are short, and break at no hyphen; what some licenses say beside it stands below."""
+    name, _, more = row.preset.license.rstrip(")").replace(" (", ", ", 1).partition(", ")
+    return [Words(name, "nowrap"), Group([more], "soft small", block=True)] if more else Words(name, "nowrap")
 
 
 PRESETS = Table[PresetRow](
@@ -257,11 +258,13 @@ PRESETS = Table[PresetRow](
         ),
         Column("Tasks", _imported, "number", "nowrap"),
         Column("Repository", lambda row: row.preset.repository, only="text"),
-        Column("Split", _split, look="wide-only"),
-        Column("Examples", lambda row: row.preset.shots, "number", "wide-only"),
+        Column("Split", _split, look="wide-only nowrap", only="page"),
+        Column("Split", lambda row: row.preset.split if row.preset.repository else "generated", only="text"),
+        Column("Examples", lambda row: row.preset.shots, "number", only="text"),
         Column("Metrics", lambda row: ", ".join(map(metric_title, row.preset.metrics)), only="page", bare=True),
         Column("Metrics", lambda row: ", ".join(row.preset.metrics), only="text"),
-        Column("License", _license, bare=True),
+        Column("License", _license, only="page", bare=True),
+        Column("License", lambda row: row.preset.license, only="text"),
         Column("Action", _import, look="nowrap", hidden_head=True, only="page"),
     ],
     region=True,
