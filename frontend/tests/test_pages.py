@@ -641,9 +641,11 @@ def test_changes_count_every_task_and_say_which_fields_changed(client: Client, m
     assert "Changed in the first 1 task: choices and expected answer." in html
     assert "Only the first tasks are shown below; 2 more tasks differ." in html
     assert re.search(r"<dd>\s*<del>2</del>\s*<span.*→.*became</span>\s*<ins>7</ins>", html)
-    assert re.search(
-        r'Version 1</p>\s*<div class="text soft">Not set</div>\s*</div>\s*<div>\s*<p.*>Version 2</p>', html
-    )
+    assert re.search(r'version 1</span></h4>\s*<div class="text soft">Not set</div>\s*</div>', html)
+    assert re.search(r"<h4>Choices <span.*>version 2</span></h4>", html)
+    assert 'name="old"' not in html, "there is no other pair of versions"
+    make_dataset(4, slug="sums")
+    assert 'name="old"' in page(client, "/datasets/sums/changes/1/2/")
 
 
 def test_what_changed_besides_the_tasks_is_shown(client: Client) -> None:
