@@ -119,6 +119,8 @@ class LaunchForm(RequestForm):
         self.fields["budget_usd"].label = "Stop at"
         zone = timezone.get_default_timezone_name()
         self.fields["when"].help_text = f"Time of day or cron expression, {zone}"
+        if self.is_schedule:
+            self.fields["name"].widget.attrs["placeholder"] = "Model on benchmark"
         places = [place for place in range(MOST_VARIANTS) if f"variant-{place}-name" in data]
         self.variants = [VariantForm(place, data) for place in places]
         self.metric_errors: dict[str, list[str]] = {}
