@@ -186,7 +186,7 @@ def test_a_wrong_answer_is_found_from_the_gallery_of_canvases(tab: Tab, site: Si
     page.locator(".gallery a").first.click()
     page.locator(".canvas-shape").first.hover()
     assert re.search(r" at \(-?\d+, -?\d+\)", page.locator("[data-shape]").inner_text())
-    count = page.locator(".asked", has=page.locator(".tag", has_text="Count"))
+    count = page.locator(".asked", has=page.locator("small", has_text="Count"))
     count.locator("td.not-right", has=page.locator(".is-wrong")).get_by_role("link").first.click()
     page.locator(".ruling .is-wrong").wait_for()
     page.locator(".text del, .text ins").first.wait_for()
