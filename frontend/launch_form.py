@@ -256,9 +256,9 @@ class LaunchForm(RequestForm):
     @property
     def task_folds(self) -> Iterator[Fold]:
         """What belongs to the benchmarks: which tasks, and who judges."""
-        judge = fold_of(self, "Judge", _JUDGE, otherwise=settings.CODEFORGE.judge.model or "none")
+        judge = fold_of(self, "Judge", _JUDGE, otherwise=settings.CODEFORGE.judge.model or "None")
         yield replace(judge, changed=judge.changed.removeprefix("Judge "))
-        yield fold_of(self, "Tasks", _TASKS, otherwise="all")
+        yield fold_of(self, "Tasks", _TASKS, otherwise="All")
 
     @cached_property
     def more_folds(self) -> list[Fold]:
