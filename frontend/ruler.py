@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 from benchmarks.presentation.cells import Mean
 
 WIDTH = 120
-_HEIGHT, _EDGE = 18, 4
+_HEIGHT, _EDGE = 18, 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,14 +27,14 @@ def places(html: str, name: str) -> list[float]:
 
 def test_a_score_has_its_interval_the_inner_half_of_it_and_a_tick_at_the_mean() -> None:
     html = ruler.ruler(0.5, 0.25, 0.75)
-    assert rects(html) == [("band", 32, 88), ("half", 46, 74)]
+    assert rects(html) == [("band", 30.5, 89.5), ("half", 45.2, 74.8)]
     assert places(html, "lead") == [60]
-    assert 'd="M4 9H116M4 6v6M60 6v6M116 6v6"' in html
+    assert 'd="M1 9H119M1 6v6M60 6v6M119 6v6"' in html
     assert 'aria-hidden="true"' in html, "the numbers stand beside it"
 
 
 def test_guessing_is_a_dotted_line_where_it_is_known() -> None:
-    assert places(ruler.ruler(0.5, 0.25, 0.75, 0.25), "guess") == [32]
+    assert places(ruler.ruler(0.5, 0.25, 0.75, 0.25), "guess") == [30.5]
     assert "guess" not in ruler.ruler(0.5, 0.25, 0.75)
 
 
@@ -49,8 +49,8 @@ def test_what_is_no_score_from_0_to_1_is_not_drawn() -> None:
 
 def test_a_difference_has_zero_in_the_middle() -> None:
     html = ruler.difference_ruler(0.1, 0.0, 0.2, 0.2)
-    assert places(html, "lead") == [88]
-    assert rects(html) == [("band", 60, 116), ("half", 74, 102)]
+    assert places(html, "lead") == [89.5]
+    assert rects(html) == [("band", 60, 119), ("half", 74.8, 104.2)]
     assert places(ruler.difference_ruler(0.0, 0.0, 0.0, 0.0), "lead") == [60]
 
 
@@ -65,7 +65,7 @@ def test_a_line_of_differences_ends_at_whole_points(bounds: list[float], end: fl
 
 def test_several_models_stand_on_one_ruler_and_the_best_has_its_interval() -> None:
     html = ruler.strip([0.0, 1.0], Mean(0.5, 0.4, 0.6), 0.25, "2 <models>", 220)
-    assert places(html, "other") == [4, 216]
+    assert places(html, "other") == [1, 219]
     assert places(html, "lead") == [110]
     assert 'role="img" aria-label="2 &lt;models&gt;"' in html
     assert rects(ruler.strip([0.5], None, None, "1 model", 220)) == []
@@ -78,4 +78,4 @@ def test_every_part_lies_on_the_axis_in_its_order(low: float, mean: float, high:
     ElementTree.fromstring(html)
     (_, left, right), (_, inner_left, inner_right) = rects(html)
     (tick,) = places(html, "lead")
-    assert 4 <= left <= inner_left + 0.1 <= tick + 0.2 <= inner_right + 0.3 <= right + 0.4 <= 116.5
+    assert 1 <= left <= inner_left + 0.1 <= tick + 0.2 <= inner_right + 0.3 <= right + 0.4 <= 119.5
