@@ -396,11 +396,11 @@ def test_the_example_beside_the_upload_is_a_valid_file(client: Client) -> None:
 
 
 def test_the_example_beside_the_import_is_a_table_whose_columns_are_recognized(client: Client) -> None:
-    assert "Which sea does the Nile reach?,Mediterranean Sea" in client.get("/datasets/new/table/").content.decode()
+    assert "Where does the Rhine end?,North Sea" in client.get("/datasets/new/table/").content.decode()
     table = SimpleUploadedFile("rivers.csv", EXAMPLE_TABLE.encode())
     client.post("/datasets/new/table/", {"file": table})
     task = Dataset.objects.get(slug="rivers").current_version.tasks.get(position=1)
-    assert (task.input, task.expected_output) == ("Which sea does the Nile reach?", "Mediterranean Sea")
+    assert (task.input, task.expected_output) == ("Where does the Rhine end?", "North Sea")
 
 
 def test_forms_of_datasets_say_what_a_number_of_tasks_can_show(client: Client) -> None:

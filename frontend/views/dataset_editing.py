@@ -58,8 +58,8 @@ tasks:
 """
 EXAMPLE_TABLE = """\
 question,answer
-Which sea does the Nile reach?,Mediterranean Sea
-Which sea does the Don reach?,Sea of Azov
+Where does the Rhine end?,North Sea
+Where does the Don end?,Sea of Azov
 """
 _EXAMPLES = {"file": EXAMPLE, "table": EXAMPLE_TABLE}
 SIZES = (50, 100, 300, 1000)
