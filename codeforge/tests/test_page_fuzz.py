@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,9 +21,10 @@ from django.urls import Resolver404, resolve, reverse
 from benchmarks.admin.tests.test_roles import one_of_each
 from benchmarks.engine.configured import sealed_parts
 from benchmarks.engine.execution.step_store import write_steps
-from benchmarks.models import EnteredSystem, Experiment, Run, RunKind, Task, WebhookDelivery
+from benchmarks.models import DatasetVersion, EnteredSystem, Experiment, Run, RunKind, Task, WebhookDelivery
 from benchmarks.providers.steps import Step
 from benchmarks.services.access import assign_group
+from benchmarks.services.datasets.versions import import_dataset, spec_of
 from benchmarks.services.preferences import start_preference
 from benchmarks.services.reviews.queues import create_review, start_labeling
 from benchmarks.services.share_links import FIELDS
@@ -32,6 +34,7 @@ from codeforge.tests.fuzzing.reading import Form, pages_of
 from codeforge.tests.fuzzing.writes import undone
 from codeforge.tests.routes import all_routes
 from frontend.tests.calibrations import make_calibration
+from tests.support.factories import make_dataset
 from tests.support.page_factories import make_canvas_set, make_scored_run
 
 pytestmark = pytest.mark.django_db
@@ -82,9 +85,12 @@ def clients(settings: Any) -> dict[str, Client]:
     run.variant = "plain"
     run.save()
     write_steps((result.pk, [Step(kind="error", text="<b>" * 500)]) for result in run.results.all())
-    # With a second run there are comparisons and charts.
+    # With a second run there are comparisons and charts, with a third version there is a choice of two.
     shared = {"metrics": run.metrics, "experiment": run.experiment, "variant": "plain"}
     make_scored_run(run.dataset, model="loop/other", **shared)
+    first = spec_of(make_dataset(1, slug="revised").current_version)
+    for name in ("Second", "Third"):
+        import_dataset(replace(first, name=name), "revised", DatasetVersion.Origin.UPLOAD)
     queue = create_review({"name": "Sums", "metric": "exact_match", "runs": [run.pk]})
     start_labeling(queue, User.objects.get(username="admin"))
     canvases = make_canvas_set(slug="drawn")

@@ -20,6 +20,8 @@ from frontend.templatetags import show
 register = template.Library()
 MOST_ON_PHONES = 3
 """Columns that a phone has room for. The rows of a table with more of them are cards there."""
+ALWAYS_CARDS = ("leads", "by-line two-runs")
+"""Looks of tables whose few columns are wide."""
 
 
 @register.inclusion_tag("frontend/components/table.html", takes_context=True)
@@ -29,7 +31,7 @@ def table(context: Context, shown: Shown[Any]) -> dict[str, object]:
     title = shown.table.title
     caption, label = _drawn(title, context), shown.table.label or cells.cell_text(title)
     on_phones = [column for column in columns if "wide-only" not in column.look]
-    as_cards = len(on_phones) > MOST_ON_PHONES or shown.table.look == "leads"
+    as_cards = len(on_phones) > MOST_ON_PHONES or shown.table.look in ALWAYS_CARDS
     look = f"{shown.table.look} cards".strip() if as_cards else shown.table.look
     rows = [
         SafeString("".join(_cell(column, column.cell(row), context, as_cards) for column in columns))

@@ -31,5 +31,5 @@ TWO_RUNS = Table[History](
         Column("First run", lambda each: _score(each, 0), look="nowrap"),
         Column("Latest run", lambda each: _score(each, -1), look="nowrap"),
     ],
-    look="by-line",
+    look="by-line two-runs",
 )
