@@ -52,8 +52,9 @@ def history_charts(histories: Iterable[History], *, by_dataset: bool, least_days
 
 
 def of_two_runs(histories: Iterable[History], *, by_dataset: bool) -> Shown[History]:
-    """Those of them that are too short for a chart."""
-    few = [each for each in _told(histories) if len(each.points) < FEWEST_DRAWN]
+    """Those of them that are too short for a chart and whose score is another one now."""
+    short = [each for each in _told(histories) if len(each.points) < FEWEST_DRAWN]
+    few = [each for each in short if each.points[0].mean != each.points[-1].mean]
     return TWO_RUNS.where(by_dataset=by_dataset, by_model=not by_dataset).of(few[:MOST_CHARTS])
 
 

@@ -143,6 +143,11 @@ def test_the_page_of_a_dataset_draws_a_history_for_each_model(client: Client) ->
     assert client.get("/datasets/sums/charts/history-1.png").status_code == 200
 
 
+def test_two_runs_with_one_score_are_no_history(client: Client) -> None:
+    a_history(values=(POOR, POOR))
+    assert "Score over time" not in page(client, "/models/openai/gpt-large/")
+
+
 def test_runs_of_one_day_are_a_history_only_if_the_score_moved(client: Client) -> None:
     a_history(values=(GOOD, GOOD))
     a_history("vendor/small", (POOR, GOOD, POOR))
