@@ -150,8 +150,8 @@ def failed_for(reason: str) -> Q:
 
 
 def examples_of(run: Run) -> dict[int, Result]:
-    """The results that the summary of the run names as examples of failures, by their id."""
-    ids = {pk for group in run.numbers.failures for pk in group.examples}
+    """The first results that the summary of the run names as examples of its failures, by their id."""
+    ids = {pk for group in run.numbers.failures for pk in group.examples[:1]}
     return {result.pk: result for result in _listed(run.results.filter(pk__in=ids))} if ids else {}
 
 

@@ -137,7 +137,7 @@ def test_what_must_change_first_is_offered_before_resuming(client: Client) -> No
     assert 'action="/runs/' not in inbox, "resuming would stop again"
     html = page(client, f"/runs/{failed.pk}/")
     assert html.count('<a class="button primary" href="/models/#p-loop">Check key</a>') == 1
-    assert 'id="results"' in html, "in view, because there is nothing else to see"
+    assert "2 results without an answer</summary>" in html, "the message above says why"
     html = page(client, f"/runs/{paused.pk}/")
     assert "Spent $0.25 of $0.50. The rest, 1 result, needs about $0.25 more." in html
     assert "At least twice what the rest needs" in html
@@ -159,10 +159,10 @@ def test_a_run_says_what_failed_and_leads_to_the_results_of_each_reason(client: 
     address = re.search(r'href="([^"]*reason=Another[^"]*)#results"', failed)
     assert address is not None
     listed = page(client, unescape(address[1]))
-    rows = listed[listed.index('id="results"') : listed.index('id="status"')]
+    rows = listed[listed.index('id="results"') :]
     assert [pk.pk for pk in results if f"/results/{pk.pk}/" in rows] == [results[0].pk]
     Result.objects.filter(outcome="wrong").update(failure="Another <number>")
-    alike = page(client, f"/runs/{run.pk}/?outcome=wrong").partition('id="status"')[0]
+    alike = page(client, f"/runs/{run.pk}/?outcome=wrong").partition('id="results"')[2]
     assert "Reason for all 2: Another &lt;number&gt;" in alike
     assert alike.count("Another") == 1, "a reason that rows share is said once"
     lost = make_scored_run(make_dataset(3, slug="lost"), values=(0.0, None, None), answer="five")
@@ -184,7 +184,7 @@ def test_a_run_is_read_from_the_verdict_to_its_parameters(client: Client) -> Non
     html = " ".join(page(client, f"/runs/{run.pk}/").split())
     order = (
         *('class="verdict"', "95% interval", "a/other", "What failed", "10 of 30 results are not correct"),
-        *("Weak spots", "Difficulty: hard has the lowest score", 'id="results"', "Time, tokens and cost"),
+        *("Weak spots</h2>", "Difficulty: hard has the lowest score", 'id="results"', "Time, tokens and cost"),
         "<summary>Parameters",
     )
     places = [html.index(part) for part in order]
@@ -194,7 +194,8 @@ def test_a_run_is_read_from_the_verdict_to_its_parameters(client: Client) -> Non
 def test_a_run_without_a_weak_spot_says_so_and_draws_no_chart(client: Client) -> None:
     dataset = make_dataset([make_task(n, difficulty="easy" if n % 2 else "hard") for n in range(1, 9)])
     html = page(client, f"/runs/{make_scored_run(dataset, [1.0, 1.0, 0.0, 0.0] * 2).pk}/")
-    assert "No group is weaker than the others." in html
+    assert "No group is weaker than the others" in html
+    assert html.index('id="results"') < html.index('id="charts"'), "folded, below what there is to see"
     assert 'class="chart"' not in html
 
 
@@ -204,7 +205,7 @@ def test_the_list_of_results_begins_with_those_not_correct(client: Client) -> No
 
     def listed(query: str) -> list[str]:
         html = page(client, f"/runs/{run.pk}/{query}")
-        results = html[html.index('id="results"') :].partition('id="status"')[0]
+        results = html[html.index('id="results"') :]
         return re.findall(r'<a class="cut" href="(/runs/[^"]*/results/[^"]*)"', results)
 
     assert listed("") == [f"/runs/{run.pk}/results/{each.pk}/?outcome=not_correct" for each in failed]

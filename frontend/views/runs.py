@@ -356,7 +356,7 @@ _ACTIONS: dict[str, Callable[[Run, HttpRequest], Any]] = {
 def _status(run: Run, of_people: Mapping[str, int]) -> dict[str, Any]:
     metrics, outcomes = metric_rows(run), outcome_counts(run, of_people)
     table = table_of(run) if run.status in COMPLETED else NO_TABLE
-    comparable, own, n_ranked = comparables(table), table.place_of(run), table.n_ranked
+    comparable, own = comparables(table), table.place_of(run)
     numbers, judges = run.numbers_of(run.headline), judges_of_headline(run)
     failures, n_counted = failures_of(run, rows_of_examples(examples_of(run))), sum(each.count for each in outcomes)
     by_n = sorted(failures, key=lambda failure: -failure.n)
@@ -375,9 +375,7 @@ def _status(run: Run, of_people: Mapping[str, int]) -> dict[str, Any]:
         "numbers": numbers,
         "guess": run.guess_of(run.headline),
         "comparable": [each for at, each in enumerate(comparable) if at < COMPARED or each.run.pk == run.pk],
-        "n_ranked": n_ranked,
-        # One model is no ranking.
-        "place": next((each for each in comparable if each.run.pk == run.pk and (each.reason or n_ranked > 1)), None),
+        "why_unranked": next((each.reason for each in comparable if each.run.pk == run.pk), ""),
         "under": under_baseline(own, table.places, run.headline) if own else "",
         "judges": judges,
         "doubted": any(row.standing.caution for row in judges),

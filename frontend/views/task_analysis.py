@@ -85,7 +85,7 @@ def analysis(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "rows": rows,
         "is_binary": is_binary,
-        "has_scores": any(share != 1.0 for row in page.rows for share in row.shares),
+        "has_scores": any(share is not None for row in page.rows for share in row.shares),
         "has_flags": any(row.says_more_than(filters.flag) for row in rows),
         "has_discrimination": any(row.discrimination != MISSING for row in rows),
         "previous": page.number - 1,
