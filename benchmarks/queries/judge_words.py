@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.core.cache import cache as shared_cache
 from django.db.models import Count, Max, Sum
@@ -24,7 +24,7 @@ Judged = tuple[str, str]
 @dataclass(frozen=True, slots=True)
 class JudgeRow:
     """A judge that scored runs by a metric, or was calibrated for it: ``n_runs`` with ``n_answers``, ``run`` being
-    the latest."""
+    the latest. ``comes_next`` is the first of those that may not be relied on yet."""
 
     judge: str
     metric: str
@@ -34,6 +34,7 @@ class JudgeRow:
     n_runs: int = 0
     n_answers: int = 0
     run: int | None = None
+    comes_next: bool = False
 
     @property
     def words(self) -> str:
@@ -79,7 +80,8 @@ def judge_rows() -> list[JudgeRow]:
     calibrated = Run.objects.filter(kind=RunKind.CALIBRATION, status__in=COMPLETED).order_by()
     for judge, metrics in calibrated.values_list("judge_model", "metrics").distinct():
         used.setdefault((judge, metrics[0]), ())
-    return sorted(_rows(used), key=lambda row: (not row.standing.caution, -row.n_runs, row.judge, row.metric))
+    rows = sorted(_rows(used), key=lambda row: (not row.standing.caution, -row.n_runs, row.judge, row.metric))
+    return [replace(row, comes_next=not place and row.standing.caution) for place, row in enumerate(rows)]
 
 
 def _rows(used: Mapping[Judged, tuple[int, ...]]) -> list[JudgeRow]:

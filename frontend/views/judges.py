@@ -149,6 +149,7 @@ def _list(request: HttpRequest, form: CalibrationForm, status: int = 200) -> Htt
     page = Paginator(reads.calibrations(), PAGE_SIZE).get_page(request.GET.get("page"))
     fields: Any = CalibrationRequest().fields
     questions, repeats, launches = fields["questions"].default, fields["repeats"].default, may_launch(request.user)
+    judges = judge_rows()
     context: dict[str, Any] = {
         "page": page,
         "calibrations": CALIBRATIONS.of(page.object_list),
@@ -158,7 +159,8 @@ def _list(request: HttpRequest, form: CalibrationForm, status: int = 200) -> Htt
         "enough": ENOUGH,
         "usual": {"questions": questions, "repeats": repeats, "requests": questions * repeats * ANSWERS_PER_QUESTION},
         "phrasings": list(PHRASINGS),
-        "judges": JUDGES_IN_USE.where(may_launch=launches).of(judge_rows()),
+        "judges": JUDGES_IN_USE.where(may_launch=launches).of(judges),
+        "next_step": any(row.comes_next and row.run for row in judges),
         "may_launch": launches,
     }
     return render(request, "frontend/judges/list.html", context, status=status)

@@ -171,7 +171,7 @@ CALIBRATIONS = Table[Run](
         Column("Judge", lambda run: run.judge_model, "name", only="text"),
         Column("Metric", lambda run: metric_title(run.metrics[0]), only="text"),
         Column("Canvas set", _canvas_set, only="text"),
-        Column("Result", _calibration_finding, look="finding", only="page", bare=True),
+        Column("Result", _calibration_finding, look="finding", only="page"),
         Column("Status", state_of),
         Column("Accuracy", _accuracy, look="nowrap"),
         Column("κ", _kappa, look="nowrap", info="kappa"),
@@ -180,7 +180,7 @@ CALIBRATIONS = Table[Run](
         Column("Queued", lambda run: Moment(run.created_at), look="nowrap"),
     ],
     region=True,
-    look="leads",
+    look="leads by-line",
 )
 
 
@@ -223,21 +223,22 @@ def _on_known(row: JudgeRow) -> Cell:
 
 
 def _next_step(row: JudgeRow) -> Cell:
+    look = "button primary" if row.comes_next else "button"
     if row.people and row.people.open_reviews:
-        return Link("Finish the open review", "review", (row.people.open_reviews[0],), look="button")
+        return Link("Finish the open review", "review", (row.people.open_reviews[0],), look=look)
     if row.standing.caution and row.run and row.all_labeled:
         return Link(
             "Run more tasks",
             "launch",
             (),
             {"like": str(row.run)},
-            look="button",
+            look=look,
             name=f"Run more tasks for {row.judge}",
         )
     if row.standing.caution and row.run:
         query = {"metric": row.metric, "method": "rest", "size": str(ENOUGH), "runs": str(row.run)}
         return Link(
-            "Label answers", "new-review", (), query, look="button", name=f"Label answers that {row.judge} scored"
+            "Label answers", "new-review", (), query, look=look, name=f"Label answers that {row.judge} scored"
         )
     return ""
 
@@ -247,13 +248,13 @@ JUDGES_IN_USE = Table[JudgeRow](
     [
         Column("Judge", _judge, "name"),
         Column("Reliable?", _standing, look="nowrap"),
-        *with_bar("Agrees with people", _with_people),
+        *with_bar("People agree", _with_people),
         Column("Labels", _n_labeled, "number"),
         Column("Known answers", _on_known, look="nowrap"),
         Column("Next step", _next_step, look="nowrap", given="may_launch"),
     ],
     region=True,
-    look="leads",
+    look="leads by-line",
 )
 PREFERENCES = Table[Run](
     "Preference runs, newest first",
