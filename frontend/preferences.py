@@ -48,14 +48,13 @@ from benchmarks.services.preferences import PreferenceRequest
 from benchmarks.statistics.preference import Choice
 from benchmarks.summary import PairOfCandidates, Preferences, Wins
 from frontend.forms import RequestForm
-from frontend.large_ruler import LargeRuler, Scored
 from frontend.texts import Excerpt, excerpt
 from frontend.view_models import JudgingRow
 
 RARELY_CHANGED = ("tasks", "pairs_per_task", "only_new", "concurrency", "seed")
 """Fields of the form that are folded until one is changed."""
-_SHOWN = 2_000
-"""Characters of each text of a pair; the result of a verdict has all."""
+_SHOWN, _FOLDED = 2_000, 260
+"""Characters of each text of a pair, whose rest is in the result of a verdict, and of a question that is not folded."""
 
 
 class PreferenceForm(RequestForm):
@@ -219,24 +218,6 @@ class PreferenceRow(JudgingRow):
         return {"only_a": pair.wins, "both": pair.ties, "only_b": pair.losses} if pair else {}
 
     @property
-    def win_rates(self) -> LargeRuler:
-        """How often each of two candidates wins, a tie as half a win: one mirrors the other."""
-        pair = self.of_two
-        if pair is None:
-            return LargeRuler(())
-        mirrored = _against({(pair.a, pair.b): pair}, pair.b, pair.a)
-        return LargeRuler(
-            [
-                Scored(
-                    name, "", each.mean, 0.0 if each.low is None else each.low, 1.0 if each.high is None else each.high
-                )
-                for name, each in zip(self.names, (pair, mirrored), strict=True)
-                if each.mean is not None
-            ],
-            label="Win rates of both with 95% intervals. The numbers are beside it.",
-        )
-
-    @property
     def matrix(self) -> list[tuple[str, list[PairOfCandidates | None]]]:
         """For each candidate, by strength, how often it is preferred to each other one; ``None`` against itself."""
         order = self.found.order
@@ -331,6 +312,11 @@ class PairRow:
     verdict: str
     orders: list[JudgedOrder]
     people: list[tuple[str, int]]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the question would push the answers off the screen."""
+        return len(self.input.text) > _FOLDED
 
 
 def preference_row(run: Run) -> PreferenceRow:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from django.core.cache import cache as shared_cache
 from django.db.models import Count, Max, Sum
@@ -34,7 +34,7 @@ class JudgeRow:
     n_runs: int = 0
     n_answers: int = 0
     run: int | None = None
-    comes_next: bool = False
+    comes_next: bool = field(default=False, kw_only=True)
 
     @property
     def words(self) -> str:

@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from benchmarks.models import RunKind
+from benchmarks.presentation.preferences import FEWEST_PAIRS
 from benchmarks.queries import preferences as reads
 from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.live import stamp_of_judging, stamp_of_run
@@ -75,7 +76,9 @@ def new_preference(request: HttpRequest) -> HttpResponse:
     form = PreferenceForm(runs, experiment, request.POST)
     try:
         if request.POST.get("do") == "plan":
-            return _form_page(request, form, plan=plan_preference(form.request_data()))
+            plan = plan_preference(form.request_data())
+            is_vain = not form.experiment and plan.judge_requests < 2 * FEWEST_PAIRS
+            return _form_page(request, form, plan=plan, is_vain=is_vain)
         run = start_preference(form.request_data(), request.user)
     except InvalidRequest as error:
         if request.POST.get("do") == "plan":
@@ -130,6 +133,7 @@ def pairs(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "row": row,
         "page": page,
+        "finding": "" if compared else pairs_in_words(row, counts),
         "pairs": pair_rows(row, list(page.object_list), with_open) if selected else [],
         "numbers": numbers,
         "verdicts": verdicts,

@@ -237,9 +237,7 @@ def _next_step(row: JudgeRow) -> Cell:
         )
     if row.standing.caution and row.run:
         query = {"metric": row.metric, "method": "rest", "size": str(ENOUGH), "runs": str(row.run)}
-        return Link(
-            "Label answers", "new-review", (), query, look=look, name=f"Label answers that {row.judge} scored"
-        )
+        return Link("Label answers", "new-review", (), query, look=look, name=f"Label answers that {row.judge} scored")
     return ""
 
 

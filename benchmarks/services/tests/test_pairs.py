@@ -201,7 +201,7 @@ def test_roles_see_and_do_what_they_may_in_a_blind_review_of_pairs(settings: Any
         client = Client()
         client.force_login(account, backend="django.contrib.auth.backends.ModelBackend")
         seen[role] = (
-            "Verdicts by people" in client.get(page).content.decode(),
+            "Win rate by people" in client.get(page).content.decode(),
             client.get(f"/api/v1/benchmarks{page[:-1]}").json()["people"] is not None,
             "local user" in client.get(review).content.decode(),
             client.post(f"{review}label/", {"do": "start"}).status_code,
