@@ -91,6 +91,11 @@ GLOSSARY = {
         "Each mark is the score of the latest full run on one benchmark. The rank is over the benchmarks that models "
         "share.",
     ),
+    "checks_and_tests": Entry(
+        "Check and test of models",
+        "A check lists the models of an endpoint and costs nothing. A test sends a model up to 7 short requests, to "
+        "see whether it answers and what it supports.",
+    ),
     "holm": Entry(
         "Holm adjustment",
         "Raises p values when several pairs are tested at once, so that the chance of even one false difference "

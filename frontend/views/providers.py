@@ -70,7 +70,6 @@ def provider_list(request: HttpRequest) -> HttpResponse:
         "testable": testable,
         "summary": summary(by_status),
         "capabilities": CAPABILITY,
-        "requests": REQUESTS,
         "may_launch": may_launch(request.user),
         "may_set_keys": may_set_keys(request.user),
         "local_model": local_model() if may_set_keys(request.user) else None,
