@@ -50,8 +50,8 @@ def _origin(canvas_set: CanvasSet) -> str:
 
 def _links(canvas_set: CanvasSet) -> Cell:
     dataset = getattr(canvas_set, "dataset", None)
-    audit = Link("Audit", "audit", (canvas_set.slug,))
-    return [audit, "·", Link("Results", "dataset", (dataset.slug,))] if dataset else audit
+    audit = Link("Audit", "audit", (canvas_set.slug,), look="more")
+    return [audit, "·", Link("Results", "dataset", (dataset.slug,), look="more")] if dataset else audit
 
 
 def canvas_set_table(scored: Mapping[int, Benchmark] = MappingProxyType({})) -> Table[CanvasSet]:

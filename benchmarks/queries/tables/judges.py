@@ -261,7 +261,7 @@ PREFERENCES = Table[Run](
         Column("Preference run", lambda run: f"Preference run {run.pk}", only="text"),
         Column("Chosen by", lambda run: run.judge_model or PEOPLE, only="text"),
         Column("Dataset", lambda run: (run.preference or {})["dataset"], only="text"),
-        Column("Result", _finding, look="finding", only="page", bare=True),
+        Column("Result", _finding, look="finding", only="page"),
         Column("Result", _result, only="text"),
         Column("Win rate", _win_rate_of),
         *with_bar("Win rate", _win_rate)[1:],
@@ -271,7 +271,7 @@ PREFERENCES = Table[Run](
         Column("Queued", lambda run: Moment(run.created_at), look="soft nowrap"),
     ],
     region=True,
-    look="leads",
+    look="leads by-line",
 )
 
 
@@ -293,12 +293,20 @@ def _both(pair: tuple[Run, Run]) -> Cell:
     )
 
 
+def _judge_pair(pair: tuple[Run, Run]) -> Cell:
+    first, second = pair
+    query: dict[str, str | int | list[str]] = {"runs": f"{first.pk},{second.pk}"}
+    name = f"Judge {first.model_label} and {second.model_label} of runs {first.pk} and {second.pk}"
+    return Link("Judge", "new-preference", (), query, look="button", name=name)
+
+
 PROPOSED_PAIRS = Table[tuple[Run, Run]](
     "Pairs of runs that answered the same tasks",
     [
         Column("Compare", _proposed, "name"),
         Column("Scores", lambda pair: " and ".join(score(getattr(run, "score", None)) for run in pair), "number"),
         Column("Scores, 0 to 1", _both),
+        Column("Judge", _judge_pair, "number", hidden_head=True, bare=True),
     ],
     region=True,
     look="leads",
