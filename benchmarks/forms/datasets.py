@@ -62,8 +62,8 @@ class ProblemForm(forms.Form):
     def refusal_text(self, refusal: NotPossible) -> str:
         return refusal.message
 
-    def groups(self) -> Iterator[tuple[str | None, str, list[forms.BoundField], bool]]:
-        """Heading, description and visible fields of each of ``fieldsets``, and whether a page folds it.
+    def groups(self) -> Iterator[tuple[str | None, str, list[forms.BoundField], str]]:
+        """Heading, description and visible fields of each of ``fieldsets``, and the words of its fold, if it has one.
 
         Of a group in use, those in which nothing is entered are a folded group of their own. A group of the class
         ``collapse`` is folded even in use, as in Django's admin, unless it has errors.
@@ -73,16 +73,17 @@ class ProblemForm(forms.Form):
             fields = [self[name] for row in rows for name in row if not self[name].is_hidden]
             description = options.get("description", "")
             if "collapse" in options.get("classes", ()):
-                yield heading, description, fields, not any(field.errors for field in fields)
+                yield heading, description, fields, "" if any(field.errors for field in fields) else heading
                 continue
             if not (heading and self.folds_empty):
-                yield heading, description, fields, False
+                yield heading, description, fields, ""
                 continue
             used = [field for field in fields if field.errors or self.is_in_use(field)]
             if used:
-                yield heading, description, used, False
+                yield heading, description, used, ""
             if others := [field for field in fields if field not in used]:
-                yield f"{heading}: more" if used else heading, description, others, True
+                title, fold = (f"{heading}: more", "More fields") if used else (heading, heading)
+                yield title, description, others, fold
 
     def is_in_use(self, field: forms.BoundField) -> bool:
         """Whether something is entered that a reader of the form should see at once."""
