@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from benchmarks.models import Run
+from benchmarks.models import Run, Task
 from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.queries.experiments import findings, progress
@@ -108,14 +108,20 @@ def _found(matches: Matches, words: str = "") -> Iterator[_Entry]:
         name = f"Run {run.pk}: {run.name or f'{model} on {run.dataset.title}'}"
         row = run_row(run)
         yield _Entry("Run", name, reverse("frontend:run", args=(run.pk,)), _of_run(run, row), ruler=_drawn(row))
-    for task, correct, answers in matches.tasks:
+    for task, correct, answers in sorted(
+        matches.tasks, key=lambda each: words.lower() not in _task_title(each[0]).lower()
+    ):
         dataset = task.version.dataset
         url = reverse("frontend:task", args=(dataset.slug, task.pk))
         said = f"{n_of(correct, answers)} answers correct" if answers else "Not asked yet"
-        title = f"{task.name or task.task_id}, {dataset.title}"
+        title = _task_title(task)
         yield _Entry("Task", title, url, f"{_quoted(task.input, title, words)}{said}")
     for review in matches.reviews:
         yield _Entry("Review", review.name, reverse("frontend:review", args=(review.pk,)))
+
+
+def _task_title(task: Task) -> str:
+    return f"{task.name or task.task_id}, {task.version.dataset.title}"
 
 
 def _quoted(question: str, title: str, words: str) -> str:
@@ -142,25 +148,25 @@ def _starts(matches: Matches) -> Iterator[_Entry]:
     launch = reverse("frontend:launch")
     for dataset in matches.datasets[:STARTABLE]:
         url = f"{launch}?{urlencode({'dataset': dataset.slug})}"
-        yield _Entry("Do", f"New run on {dataset.title}", url, "Then choose models")
+        yield _Entry("Action", f"New run on {dataset.title}", url, "Then choose models")
     for canvas_set in matches.canvas_sets[:STARTABLE]:
         url = f"{launch}?{urlencode({'dataset': canvas_set.slug})}"
-        yield _Entry("Do", f"New run on {canvas_set.name}", url, "Then choose models")
+        yield _Entry("Action", f"New run on {canvas_set.name}", url, "Then choose models")
     for model, _ in matches.models[:STARTABLE]:
         url = f"{launch}?{urlencode({'model': model})}"
-        yield _Entry("Do", f"New run with {model}", url, "Then choose benchmarks")
+        yield _Entry("Action", f"New run with {model}", url, "Then choose benchmarks")
 
 
 def _commands(request: HttpRequest) -> Iterator[_Entry]:
     if may_launch(request.user):
-        yield _Entry("Do", "New run", reverse("frontend:launch"))
-    yield _Entry("Do", "Compare runs", reverse("frontend:compare"))
-    yield _Entry("Do", "Keys", f"{reverse('frontend:help')}#keys")
+        yield _Entry("Action", "New run", reverse("frontend:launch"))
+    yield _Entry("Action", "Compare runs", reverse("frontend:compare"))
+    yield _Entry("Action", "Keyboard shortcuts", f"{reverse('frontend:help')}#keys")
 
 
 def _themes() -> Iterator[_Entry]:
     for theme in (*THEMES, ""):
-        yield _Entry("Do", f"Theme: {theme or 'system'}", reverse("frontend:theme"), theme=theme)
+        yield _Entry("Action", f"Theme: {theme or 'system'}", reverse("frontend:theme"), theme=theme)
 
 
 def _pages(request: HttpRequest) -> Iterator[_Entry]:

@@ -68,7 +68,7 @@ def test_the_search_finds_whatever_has_a_name(client: Client) -> None:
 @pytest.mark.django_db
 def test_before_anything_is_typed_a_few_commands_and_what_is_newest_stand(client: Client) -> None:
     found = re.findall(r'class="title">([^<]+)<', matches(client, ""))
-    assert found == ["New run", "Compare runs", "Keys"]
+    assert found == ["New run", "Compare runs", "Keyboard shortcuts"]
     run = make_scored_run(make_dataset(2), model="a/new")
     found = re.findall(r'class="title">([^<]+)<', matches(client, ""))
     assert found[3:] == [run.dataset.title, f"Run {run.pk}: a/new on {run.dataset.title}"], "the newest"
@@ -102,8 +102,8 @@ def test_matches_stand_by_kind_and_the_kind_is_said_once(client: Client) -> None
     run = make_scored_run(make_dataset(2, name="Large sums"), [1.0, 0.0], model="vendor/large")
     make_scored_run(run.dataset, [1.0, 1.0], model="vendor/large")
     found = re.findall(r'class="kind( again)?">(\w+)<', matches(client, "large"))
-    assert [kind for again, kind in found if not again] == ["Benchmark", "Model", "Run", "Do"]
-    assert [kind for again, kind in found if again] == ["Run", "Do"]
+    assert [kind for again, kind in found if not again] == ["Benchmark", "Model", "Run", "Action"]
+    assert [kind for again, kind in found if again] == ["Run", "Action"]
 
 
 @pytest.mark.django_db
@@ -140,9 +140,9 @@ def test_a_run_is_found_with_the_name_of_its_variant(client: Client) -> None:
 def test_the_commands_start_and_compare_runs(client: Client) -> None:
     html = page(client, "/search/")
     for title, path in (("New run", "/runs/new/"), ("Compare runs", "/compare/")):
-        assert re.search(rf'href="{path}"><span class="kind[^"]*">Do</span>\s*<span class="title">{title}<', html), (
-            title
-        )
+        assert re.search(
+            rf'href="{path}"><span class="kind[^"]*">Action</span>\s*<span class="title">{title}<', html
+        ), title
 
 
 @pytest.mark.django_db

@@ -81,7 +81,9 @@
     const item = document.createElement("li");
     const link = item.appendChild(document.createElement("a"));
     link.href = url;
-    for (const [name, text] of [[place ? "kind again" : "kind", "Recent"], ["title", title]]) {
+    const section = new URL(url, location.href).pathname.split("/")[1];
+    const where = section.charAt(0).toUpperCase() + section.slice(1);
+    for (const [name, text] of [[place ? "kind again" : "kind", "Recent"], ["title", title], ["finding", where]]) {
       const part = link.appendChild(document.createElement("span"));
       part.className = name;
       part.textContent = text;
