@@ -60,12 +60,10 @@ def listed(
 ) -> HttpResponse:
     """The page of a list. ``add`` is for whoever may add to it, as are the links of ``examples``, which an empty list
     shows. ``below`` are ``problems``, notices, and the templates ``after``, which stands after the list, ``instead``,
-    in an empty one, and that of ``reference``, folded by its title below a list that is not short, with what they
-    take."""
+    in an empty one, and that of ``reference``, folded by its title below the list, with what they take."""
     context = {
         **{"title": title, "shown": shown, "lead": lead, "empty": empty, "page": page},
         **{"crumbs": crumbs, "add": add, "examples": examples},
-        "is_short": (page.paginator.count if page else len(shown.rows)) < FEW_ROWS,
         **below,
     }
     return render(request, "frontend/list.html", context)
