@@ -109,6 +109,17 @@ def test_each_pair_is_shown_once_and_filtered_by_verdict(endpoint: Endpoint, cli
     assert "No pairs have this verdict." in text_of(client, f"{address}?verdict={ids[0]}")
 
 
+@pytest.mark.parametrize(("tasks", "next_step"), [(5, "Choose other runs"), (6, "Judge side by side")])
+def test_too_few_pairs_for_a_significant_preference_suggest_other_runs(
+    endpoint: Endpoint, client: Client, tasks: int, next_step: str
+) -> None:
+    endpoint(longer)
+    ids = [run.pk for run in sources("a", "bbb", tasks=tasks)]
+    page = client.post("/preferences/new/", {"runs": ids, "judge_model": JUDGE, "criteria": "Better", "do": "plan"})
+    main = page.content.decode().partition("<main")[2]
+    assert re.findall(r'class="(?:button )?primary"[^>]*>([^<]+)<', main) == [next_step]
+
+
 def test_a_pair_whose_orders_disagree_is_nobodys_win(endpoint: Endpoint, client: Client) -> None:
     endpoint(lambda asked: longer(asked) if asked.body["model"] != "judge" else '{"reason": "", "verdict": "A"}')
     ids = [run.pk for run in sources("a", "bbb", tasks=5)]
