@@ -26,6 +26,9 @@ def test_a_rescoring_is_estimated_started_and_listed_beside_the_run(client: Clie
     assert "Present scores" in form
     assert "loop/model is not asked; only a judge costs." in " ".join(form.split())
     assert 'Exact match <span class="soft">as before</span>' in form
+    start = '<button type="submit" id="rescore"'
+    assert f'{start} name="do"' in form, "quiet while the scores would stay the same"
+    assert f'{start} class="primary"' in client.get(f"{shown}rescore/?metric=contains").content.decode()
     opened = client.post(f"{shown}rescore/", {"metrics": "exact_match", "given": "exact_match", "do": "metrics"})
     boxes = " ".join(opened.content.decode().split())
     assert 'name="metrics" value="exact_match" id="metric-exact_match" checked' in boxes
@@ -71,6 +74,7 @@ def test_the_references_of_a_newer_version_are_offered(client: Client) -> None:
     of_run, *others = (" ".join(client.get(each).content.decode().split()) for each in pages)
     assert f"{mark}: version 2 of {dataset.title} changes 1 expected answer of version 1." in of_run
     assert f'href="/runs/{run.pk}/rescore/?version=2"' in of_run
+    assert 'id="rescore" class="primary"' in client.get(f"/runs/{run.pk}/rescore/?version=2").content.decode()
     for html in others:
         assert mark in html
         assert f'href="{changes}#moved-title">Rescore' in html

@@ -107,5 +107,7 @@ def _rescore_page(
     titles = [metric_title(name).removeprefix(PREFIX) for name in form.metrics]
     context |= {"form": form, "run": run, "metrics": choice, "scored_by": titles, "crumbs": crumbs}
     context["is_same"] = form.metrics == run.metrics and not form["rubric"].value()
+    version = run.dataset_version.number
+    context["changes_nothing"] = context["is_same"] and str(form["version"].value() or version) == str(version)
     context["present"] = runs_table([run], f"Scores of run {run.pk}", ["model", "answers", "cost", "when"])
     return render(request, "frontend/runs/rescore.html", context, status=status)
