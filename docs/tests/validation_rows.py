@@ -561,7 +561,7 @@ PLAIN = (
     ),
     Plain(
         "Estimated requests, tokens, cost and time of a plan",
-        "*.requests; *.judge_requests; *.seconds_low; *.seconds_high",
+        "*.requests; *.judge_requests; *.seconds_low; *.seconds_high; term checks_and_tests",
         "benchmarks.statistics.planning:workload",
         ("statistics/tests/test_planning.py", "engine/tests/test_conversations.py", "engine/tests/test_panels.py"),
         "A range, not an interval: from the tokens of earlier runs or the length of texts, to the limits",
