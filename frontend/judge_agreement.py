@@ -72,7 +72,7 @@ class AgreementPage:
             share = row.shares[0]
             shown.append((share.mean, share.low, share.high, "With known answers", share.n_of))
         scored = [
-            Scored(name, "", mean, 0.0 if low is None else low, 1.0 if high is None else high, more=f"({n_of_all})")
+            Scored.of(name, mean, low, high, more=f"({n_of_all})")
             for mean, low, high, name, n_of_all in shown
             if mean is not None
         ]

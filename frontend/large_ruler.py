@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -51,6 +52,11 @@ class Scored:
     group: str = ""
     more: str = ""
     second: bool = False
+
+    @classmethod
+    def of(cls, model: str, mean: float, low: float | None, high: float | None, more: str = "") -> Self:
+        """Of a score whose unknown bounds are the ends of the axis."""
+        return cls(model, "", mean, 0.0 if low is None else low, 1.0 if high is None else high, more=more)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from django.test import Client
 from django.utils import timezone
 
 from benchmarks.models import FIRST_START, DatasetFile, DatasetVersion, ModelTest, Run
+from benchmarks.presentation.glossary import GLOSSARY
+from benchmarks.providers.model_test import REQUESTS
 from benchmarks.queries.models import models_used, served_models
 from benchmarks.queries.providers import provider_rows
 from benchmarks.services.access import assign_group
@@ -83,6 +85,7 @@ def test_a_check_and_a_test_are_plain_forms(client: Client, live: LoopbackServer
 
 
 def test_all_configured_models_whose_key_is_set_are_tested_at_once(client: Client, live: LoopbackServer) -> None:
+    assert f"up to {REQUESTS} short requests" in GLOSSARY["checks_and_tests"].meaning
     assert "Send up to 7 short requests to each of 2 configured models?" in page(
         client, "/providers/test/", {"do": "all"}
     )

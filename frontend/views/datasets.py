@@ -270,7 +270,7 @@ def _standing(version: DatasetVersion | None) -> dict[str, Any] | None:
     read_guesses([place.run for place in standing.places])
     ranked = [place for place in standing.places if place.numbers.mean is not None and not place.run.is_baseline]
     scored = [
-        Scored(place.run.model_label, "", mean, place.numbers.low or 0.0, place.numbers.high or 1.0)
+        Scored.of(place.run.model_label, mean, place.numbers.low, place.numbers.high)
         for place in ranked
         if (mean := place.numbers.mean) is not None and 0 <= mean <= 1
     ]

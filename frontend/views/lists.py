@@ -15,7 +15,7 @@ from benchmarks.presentation.tables import Shown
 
 PAGE_SIZE = 50
 FEW_ROWS = 5
-"""Below a list of fewer rows, what explains it stands open."""
+"""Below fewer rows there is room for more: what explains them, or earlier ones."""
 Crumbs = Sequence[tuple[str, str | None]]
 
 

@@ -141,13 +141,8 @@ def _models_above(row: StandingRow) -> LargeRuler:
     """The models beside a baseline, which stands on the axis, each with its difference from it."""
     own = row.metric.mean or 0.0
     scored = [
-        Scored(
-            place.run.model_label,
-            "",
-            mean,
-            place.numbers.low or 0.0,
-            place.numbers.high or 1.0,
-            more=f"({signed_points(mean - own)})",
+        Scored.of(
+            place.run.model_label, mean, place.numbers.low, place.numbers.high, more=f"({signed_points(mean - own)})"
         )
         for place in row.standing.others
         if (mean := place.numbers.mean) is not None

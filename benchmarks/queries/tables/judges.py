@@ -278,9 +278,7 @@ PREFERENCES = Table[Run](
 def _proposed(pair: tuple[Run, Run]) -> Cell:
     first, second = pair
     names = [f"{run.model_label} {run.variant}".strip() for run in pair]
-    link = Link(
-        f"{names[0]} or {names[1]}", "new-preference", (), {"runs": f"{first.pk},{second.pk}"}, "row-link anywhere"
-    )
+    link = _to_preference(pair, f"{names[0]} or {names[1]}", "row-link anywhere")
     about = f"{first.dataset.title} · runs {first.pk} and {second.pk}"
     return [link, Group([Words(about, "soft small anywhere")], block=True)]
 
@@ -295,9 +293,12 @@ def _both(pair: tuple[Run, Run]) -> Cell:
 
 def _judge_pair(pair: tuple[Run, Run]) -> Cell:
     first, second = pair
-    query: dict[str, str | int | list[str]] = {"runs": f"{first.pk},{second.pk}"}
     name = f"Judge {first.model_label} and {second.model_label} of runs {first.pk} and {second.pk}"
-    return Link("Judge", "new-preference", (), query, look="button", name=name)
+    return _to_preference(pair, "Judge", "button", name)
+
+
+def _to_preference(pair: tuple[Run, Run], label: str, look: str, name: str = "") -> Link:
+    return Link(label, "new-preference", (), {"runs": ",".join(str(run.pk) for run in pair)}, look, name)
 
 
 PROPOSED_PAIRS = Table[tuple[Run, Run]](
