@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.analysis.kept import has_ended, kept_for
@@ -51,6 +51,10 @@ class Effects:
     datasets: Sequence[str] = ()
     rows: Sequence[EffectRow] = ()
     size: int = 0
+
+    def without(self, variants: Collection[str]) -> Effects:
+        """The effects of the other variants."""
+        return replace(self, rows=[row for row in self.rows if row.variant not in variants])
 
     @property
     def sentence(self) -> str:

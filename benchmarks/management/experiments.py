@@ -81,7 +81,7 @@ def experiment_text(experiment: Experiment, runs: Sequence[Run]) -> str:
     )
     models = averaged_models(grid) if averages_variants(experiment, "") else None
     if models is not None:
-        return "\n\n".join([head, " ".join(filter(None, models.sentences)), aligned(*average_texts(models.found))])
+        return "\n\n".join([head, " ".join(models.said), aligned(*average_texts(models.found))])
     verdict = " ".join(filter(None, [grid.verdict, grid.same_sentence])) or grid.no_verdict
     columns = [
         "rank",

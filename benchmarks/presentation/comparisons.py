@@ -298,6 +298,20 @@ def ranking_sentences(
     return [f"{lead}.", behind, *_unclear(verdict, names), *others, *([] if under else _below(verdict, names, bar))]
 
 
+def none_right_sentence(whose: Sequence[str], unparsable: int, n: int) -> str:
+    """That no answer is correct, before anything is concluded from it: of all, or of ``whose`` (``with step by step``).
+
+    ``n`` answers are meant, of which so many are ``unparsable``; empty for none.
+    """
+    if not n:
+        return ""
+    names = f" {' or '.join(filter(None, [', '.join(whose[:-1]), *whose[-1:]]))}" if whose else ""
+    if unparsable == n:
+        return f"No answer{names} can be read: check the answer format."
+    counted = f" ({number(unparsable)} of {number(n)} unparsable)" if unparsable else ""
+    return f"No answer{names} is correct{counted}: check the prompt or the answer format."
+
+
 _FEW_VARIANTS = 3
 """The fewest that means are over. Of three, intervals cover 91% if variants matter much; of more, 93% or more."""
 
@@ -335,10 +349,11 @@ def _not_behind(first: str, close: Sequence[str]) -> list[str]:
 
 
 def _unclear(verdict: Verdict, names: Sequence[str]) -> list[str]:
-    """Which neighbors among those behind the first are not separated."""
-    if len(verdict.unclear) > 2:
-        return [f"{number(len(verdict.unclear))} more differences between neighbors are not significant."]
-    return [f"The difference between {names[a]} and {names[b]} is not significant." for a, b in verdict.unclear]
+    """Which neighbors among those behind the first are not separated, unless both have nothing right."""
+    unclear = [(a, b) for a, b in verdict.unclear if verdict.means[a] or verdict.means[b]]
+    if len(unclear) > 2:
+        return [f"{number(len(unclear))} more differences between neighbors are not significant."]
+    return [f"The difference between {names[a]} and {names[b]} is not significant." for a, b in unclear]
 
 
 def _gaps_shown(verdict: Verdict) -> str:

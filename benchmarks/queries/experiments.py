@@ -100,8 +100,8 @@ def spending_runs(experiment: Experiment) -> list[Run]:
 
 
 def findings(shown: Sequence[Experiment]) -> dict[int, Sequence[str]]:
-    """Experiment → sentences on who leads, and by how much, by the headline of each run; from the cache until a run
-    gets new numbers.
+    """Experiment → two sentences on what has no answer right, who leads, and by how much, by the headline of each run;
+    from the cache until a run gets new numbers.
 
     Empty before all runs have ended, without a ranking, above ``MOST_RANKED`` results, and once ``MOST_COMPUTED`` were
     not in the cache: the next request finds more.
@@ -115,7 +115,7 @@ def findings(shown: Sequence[Experiment]) -> dict[int, Sequence[str]]:
         statements[experiment.pk] = _statement(members, experiment) if ranks and computed <= MOST_COMPUTED else None
     known = judge_words({each for statement in statements.values() if statement for each in statement.judged})
     return {
-        pk: [each for each in statement.sentences(known)[:2] if each] if statement else ()
+        pk: [*filter(None, [statement.none_right, *statement.sentences(known)[:2]])][:2] if statement else ()
         for pk, statement in statements.items()
     }
 

@@ -12,8 +12,13 @@ from benchmarks.analysis.matrices import Column, Grid, Row, cell_of, ranked_rows
 from benchmarks.analysis.same_rows import pair_edges
 from benchmarks.analysis.score_table import metric_of
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.models import LIVE, TERMINAL, Run, RunKind
-from benchmarks.presentation.comparisons import ranking_sentences, same_rows_sentence, variance_sentence
+from benchmarks.models import LIVE, TERMINAL, Outcome, Run, RunKind
+from benchmarks.presentation.comparisons import (
+    none_right_sentence,
+    ranking_sentences,
+    same_rows_sentence,
+    variance_sentence,
+)
 from benchmarks.presentation.numbers import MISSING, chance, interval, percent, rank_range, score
 from benchmarks.presentation.ranks import Mark, only_baselines
 from benchmarks.queries.judge_words import Judged, in_parentheses, judge_words, judged_scores
@@ -28,7 +33,8 @@ MOST_TESTED = 24
 @dataclass(frozen=True, slots=True)
 class Statement:
     """What ``sentences`` say of an order: the verdict on the ranked rows with their names, the baselines beside them,
-    and the judges behind the scores. Without a verdict, only baselines have run."""
+    and the judges behind the scores. Without a verdict, only baselines have run. Where whole variants or rows have no
+    answer right, ``none_right`` says so, which comes before any order."""
 
     verdict: Verdict | None
     names: Sequence[str]
@@ -36,6 +42,7 @@ class Statement:
     bounds: tuple[float, float] | None
     marks: Sequence[Mark]
     judged: tuple[Judged, ...]
+    none_right: str = ""
 
     def sentences(self, known: Mapping[Judged, str]) -> list[str]:
         """Those of ``ranking_sentences``; ``known`` are the ``judge_words`` of ``judged``."""
@@ -63,6 +70,10 @@ class Matrix(Grid):
             return ""
         return same_rows_sentence([row.name for row in ranked], pair_edges(ranked, self.metric), self.margin)
 
+    @property
+    def none_right(self) -> str:
+        return self.statement.none_right if self.statement else ""
+
     @cached_property
     def sentences(self) -> Sequence[str]:
         """Of the statement, in two queries if a judge scored; empty without one."""
@@ -81,7 +92,7 @@ class Matrix(Grid):
 
     @property
     def verdict(self) -> str:
-        return " ".join(filter(None, self.sentences))
+        return " ".join(filter(None, [self.none_right, *self.sentences]))
 
     @property
     def no_verdict(self) -> str:
@@ -99,6 +110,8 @@ class AveragedModels:
 
     found: Averages
     statement: Statement | None
+    none_right: str = ""
+    """That of the matrix."""
 
     @cached_property
     def sentences(self) -> Sequence[str]:
@@ -108,6 +121,11 @@ class AveragedModels:
             *said,
             variance_sentence(len(self.found.variants), [row.shares for row in self.found.rows if row.place]),
         ]
+
+    @property
+    def said(self) -> list[str]:
+        """All that there is to say, in order."""
+        return [*filter(None, [self.none_right, *self.sentences])]
 
 
 def averaged_models(grid: Matrix) -> AveragedModels | None:
@@ -127,7 +145,7 @@ def averaged_models(grid: Matrix) -> AveragedModels | None:
         marks=[Mark(row.name, row.overall[0]) for row in beside if row.overall],
         judged=judged_scores((run, metric_of(run, grid.metric)) for run in runs),
     )
-    return AveragedModels(found, statement if ranked else None)
+    return AveragedModels(found, statement if ranked else None, grid.none_right)
 
 
 def average_rows(models: AveragedModels) -> list[dict[str, object]]:
@@ -267,7 +285,32 @@ def _statement(rows: Sequence[Row], verdict: Verdict | None, metric: str) -> Sta
         bounds=alone and alone[1:],
         marks=[Mark(row.model.partition("/")[2], row.overall[0]) for row in beside if row.overall],
         judged=judged_scores((run, metric_of(run, metric)) for row in ranked or beside for run in row.runs),
+        none_right=_none_right(ranked),
     )
+
+
+def none_right_rows(rows: Sequence[Row]) -> list[Row]:
+    """The ranked rows that score 0 on everything."""
+    return [row for row in rows if row.place and row.overall and row.overall[0] == 0]
+
+
+def none_right_variants(rows: Sequence[Row]) -> list[str]:
+    """The variants of which each ranked row scores 0, if there are others."""
+    ranked = [row for row in rows if row.place]
+    variants = dict.fromkeys(row.variant for row in none_right_rows(rows) if row.variant)
+    others = {row.variant for row in ranked if row not in none_right_rows(rows)}
+    return [variant for variant in variants if variant not in others] if len({r.variant for r in ranked}) > 1 else []
+
+
+def _none_right(rows: Sequence[Row]) -> str:
+    """That whole variants or rows have no answer right; empty if none has."""
+    wrong = none_right_rows(rows)
+    variants = none_right_variants(rows)
+    whose = [] if len(wrong) == len(rows) else [f"with {variant}" for variant in variants]
+    whose += [f"by {row.name}" for row in wrong if len(wrong) < len(rows) and row.variant not in variants]
+    outcomes = [run.numbers.outcomes for row in wrong for run in row.runs]
+    unparsable = sum(counts.get(Outcome.UNPARSABLE, 0) for counts in outcomes)
+    return none_right_sentence(whose, unparsable, sum(sum(counts.values()) for counts in outcomes))
 
 
 def _by_level(first: Run, rows: Sequence[Row], metric: str, facet: str) -> tuple[list[Column], list[Row]]:

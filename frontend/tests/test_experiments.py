@@ -210,6 +210,29 @@ def test_the_page_says_who_leads_and_groups_what_is_not_separated(client: Client
     assert re.search(r"large leads\. <div[^>]*>small is 82.5 points behind \(", page(client, "/"))
 
 
+def test_a_variant_without_any_right_answer_stands_first_and_leads_to_its_failures(client: Client) -> None:
+    experiment = Experiment.objects.create(name="Prompts", request={"models": []})
+    dataset = make_dataset(40)
+    for variant, rights in (("plain", (38, 5)), ("stepwise", (0, 0))):
+        for model, right in zip(("loop/large", "loop/small"), rights, strict=True):
+            values = [1.0] * right + [0.0] * (40 - right)
+            given = {"variant": variant, "model": model, "summarized_at": "2026-01-02T00:00:00Z"}
+            make_scored_run(dataset, values, experiment=experiment, **given)
+    said = "<strong>No answer with stepwise is correct: check the prompt or the answer format.</strong>"
+    text = page(client, f"/experiments/{experiment.pk}/")
+    assert f'{said} <a href="/experiments/{experiment.pk}/failures/">Show failures</a>' in text
+    statement = text.partition(said)[2].partition("</div>")[0]
+    assert "large leads." in statement
+    assert "lowers" not in statement, "zeros have no effect to report"
+    for tab in ("answers", "failures"):
+        assert said in page(client, f"/experiments/{experiment.pk}/{tab}/")
+    ids = ",".join(str(run.pk) for run in experiment.runs.all())
+    compared = page(client, f"/compare/?runs={ids}")
+    failing = experiment.runs.filter(variant="stepwise").first()
+    assert failing is not None
+    assert f'{said} <a href="/runs/{failing.pk}/#results">Show failures</a>' in compared
+
+
 def test_the_page_shows_what_each_variant_asks(client: Client) -> None:
     variants = [
         {"name": "plain"},

@@ -95,6 +95,7 @@ def answers(request: HttpRequest, pk: int) -> HttpResponse:
         "metric": metric,
         "metrics": [metric_row(name) for name in matrices.metrics_of([run for run, _ in columns])],
     }
+    context["said"] = [*_none_right(runs, metric, dataset), *context["said"]]
     return render(request, "frontend/experiments/answers.html", context)
 
 
@@ -104,7 +105,8 @@ def failed(request: HttpRequest, pk: int) -> HttpResponse:
     """What failed, by kind and run, of each dataset."""
     stored, runs = _read(pk)
     tables = [failures(slug, title, _columns(runs, "", slug)[:MOST_COLUMNS]) for slug, title in _datasets(runs).items()]
-    context = _page(request, stored, runs, "experiment-failures") | {"tables": tables, "said": failures_said(tables)}
+    said = [*_none_right(runs), *failures_said(tables)]
+    context = _page(request, stored, runs, "experiment-failures") | {"tables": tables, "said": said}
     return render(request, "frontend/experiments/failures.html", context)
 
 
@@ -185,6 +187,10 @@ def _read(pk: int) -> tuple[Experiment, list[Run]]:
 def _datasets(runs: Sequence[Run]) -> dict[str, str]:
     """The title of each dataset by its slug."""
     return {run.dataset.slug: run.dataset.title for run in runs}
+
+
+def _none_right(runs: Sequence[Run], metric: str = "", dataset: str = "") -> list[str]:
+    return [*filter(None, [matrices.matrix(runs, metric, dataset).none_right])]
 
 
 def _columns(runs: Sequence[Run], metric: str, dataset: str) -> list[tuple[Run, str]]:

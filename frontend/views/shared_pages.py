@@ -57,7 +57,7 @@ def _experiment(query: QueryDict) -> str | None:
     averages = averages_variants(stored, params.text(query, "variants")) and runs
     if averages and (models := _averaged(runs, query)):
         said, tables = (
-            [*models.sentences],
+            models.said,
             [TextTable("Averages over the variants", *matrices.average_texts(models.found)), *tables],
         )
     return tables_html(stored.name, lead, said, tables, notes=[NOTE] if tables else [], images=charts)
@@ -142,7 +142,7 @@ def _matrix(runs: Sequence[Run], query: QueryDict) -> tuple[list[str], list[Text
     ranked = [row for row in rows if row.row.place]
     drawn = {"ranked": ranked, "metric": metric, "guess": guess_over(grid, metric)}
     charts = _pictures(matrix_charts(drawn)) if ranked else []
-    return [*grid.sentences] or [grid.no_verdict], [table], charts
+    return [*filter(None, [grid.none_right]), *grid.sentences] or [grid.no_verdict], [table], charts
 
 
 def _leaderboard(query: QueryDict) -> str | None:

@@ -141,7 +141,7 @@ class ExperimentDetail(ExperimentResource):
         members = reads.experiment_runs(row)
         grid = matrix(members, metric, dataset, margin=margin)
         models = averaged_models(grid) if reads.averages_variants(row, variants) else None
-        verdict = grid.verdict if models is None else " ".join(filter(None, models.sentences))
+        verdict = grid.verdict if models is None else " ".join(models.said)
         averages = None if models is None else average_rows(models)
         covers = covers_of(members, over_variants=models is not None)
         said = {"verdict": verdict, "same_sentence": grid.same_sentence, "interval_covers": covers}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -12,10 +12,11 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from benchmarks.analysis.effects import effects
-from benchmarks.models import Dataset, Experiment, Result, Run, RunStatus
+from benchmarks.engine.summary.summarize import summarize
+from benchmarks.models import Dataset, Experiment, Outcome, Result, Run, RunStatus
 from benchmarks.queries import experiments as reads
 from benchmarks.queries.experiments import experiment_runs, findings, progress, status_of
-from benchmarks.queries.matrix import Matrix, average_rows, averaged_models, matrix
+from benchmarks.queries.matrix import Matrix, average_rows, averaged_models, matrix, none_right_variants
 from benchmarks.statistics.intervals import mean_interval
 from benchmarks.statistics.paired import compare, holm
 from tests.support.factories import make_dataset
@@ -176,6 +177,65 @@ def test_the_finding_is_the_lead_of_the_verdict_once_all_runs_have_ended(
     assert finding(Experiment.objects.create(name="Empty", request={})) == ""
     monkeypatch.setattr(reads, "MOST_RANKED", 119)
     assert finding(stored) == ""
+
+
+@pytest.fixture
+def stepwise(sums: Dataset) -> Callable[..., Experiment]:
+    """Two models asked plainly and stepwise, with so many right answers of each."""
+
+    def made(plain: Sequence[int], stepwise: Sequence[int]) -> Experiment:
+        cache.clear()  # runs of another test had the same ids and times
+        return experiment_of(
+            *(
+                {"dataset": sums, "model": f"loop/{name}", "variant": variant, "values": right_of(60, right)}
+                for variant, rights in (("plain", plain), ("stepwise", stepwise))
+                for name, right in zip("ab", rights, strict=True)
+            )
+        )
+
+    return made
+
+
+def test_a_variant_without_any_right_answer_is_said_before_who_leads(stepwise: Callable[..., Experiment]) -> None:
+    stored = stepwise((57, 9), (0, 0))
+    said = "No answer with stepwise is correct: check the prompt or the answer format."
+    assert matrix_of(stored).verdict.startswith(f"{said} a leads. b is 80.0 points behind (")
+    assert "stepwise)" not in matrix_of(stored).verdict, "two that have nothing right need no comparison"
+    assert findings([stored])[stored.pk] == [said, "a leads."]
+    assert effects(matrix_of(stored)).without(none_right_variants(matrix_of(stored).rows)).sentence == ""
+
+
+def test_one_right_answer_is_enough_for_an_order(stepwise: Callable[..., Experiment]) -> None:
+    stored = stepwise((57, 9), (0, 1))
+    assert matrix_of(stored).none_right == (
+        "No answer by a (stepwise) is correct: check the prompt or the answer format."
+    )
+    assert none_right_variants(matrix_of(stored).rows) == []
+    assert matrix_of(stepwise((57, 9), (1, 1))).none_right == ""
+
+
+def test_unparsable_answers_are_told_from_wrong_ones(stepwise: Callable[..., Experiment]) -> None:
+    stored = stepwise((57, 9), (0, 0))
+    first, second = stored.runs.filter(variant="stepwise")
+
+    def unparsable(run: Run) -> None:
+        run.results.update(outcome=Outcome.UNPARSABLE)
+        run.summary, run.breakdown = summarize(run)
+        run.save()
+        cache.clear()
+
+    unparsable(first)
+    assert matrix_of(stored).none_right == (
+        "No answer with stepwise is correct (60 of 120 unparsable): check the prompt or the answer format."
+    )
+    unparsable(second)
+    assert matrix_of(stored).none_right == "No answer with stepwise can be read: check the answer format."
+
+
+def test_where_nothing_at_all_is_right_no_part_is_named(stepwise: Callable[..., Experiment]) -> None:
+    assert matrix_of(stepwise((0, 0), (0, 0))).none_right == (
+        "No answer is correct: check the prompt or the answer format."
+    )
 
 
 def test_the_columns_of_one_dataset_are_its_difficulties(sums: Dataset) -> None:
