@@ -108,7 +108,7 @@ class AveragedRow:
 
 
 def shared_counts(cells: Sequence[Sequence[Cell | None]]) -> list[str]:
-    """What each column counts, ``26 of 26``, where that is the same in all of its rows; else nothing."""
+    """What each column counts, ``n = 26 of 26``, where that is the same in all of its rows; else nothing."""
     counts = [{_count(cell) for cell in column if cell} for column in zip(*cells, strict=True)]
     return [next(iter(found)) if len(found) == 1 else "" for found in counts]
 
@@ -371,7 +371,7 @@ def _n_of(cell: Cell) -> str:
     n = n_of(cell.n, cell.total or 0)
     subset = cell.run.numbers.subset
     # The levels of an estimate are plain means of the drawn tasks.
-    return f"{n}, estimate for {number(subset.n_tasks)} tasks" if subset and not cell.level else n
+    return f"n = {n}, estimate for {number(subset.n_tasks)} tasks" if subset and not cell.level else f"n = {n}"
 
 
 def _count(cell: Cell) -> str:

@@ -138,7 +138,7 @@ def test_the_overview_says_what_needs_someone_what_runs_and_what_was_found(clien
     running, board = html.partition("Running</h2>")[2].partition("Board</h2>")[::2]
     assert "a/going" in running
     assert "a/best" in board
-    assert "Exact match, 3 of 3" in board
+    assert "Exact match, n = 3 of 3" in board
     assert "hx-trigger" in html.split("Inbox")[0]
 
 

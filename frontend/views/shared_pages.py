@@ -191,7 +191,7 @@ def _overall(query: QueryDict) -> str | None:
             ", ".join(filter(None, [row.model, row.reason])),
             f"{row.mean_rank.mean:.2f}" if row.mean_rank else MISSING,
             *(
-                f"{score(cell.mean)} ({interval(cell.low, cell.high)}), {number(cell.n)} of {number(cell.total)}"
+                f"{score(cell.mean)} ({interval(cell.low, cell.high)}), n = {n_of(cell.n, cell.total or 0)}"
                 if cell
                 else MISSING
                 for cell in row.cells

@@ -66,7 +66,7 @@ def best_score(row: Benchmark) -> Cell:
     bounds = "" if numbers.low is None or numbers.high is None else interval(numbers.low, numbers.high)
     count = number(numbers.n) if numbers.n_expected is None else n_of(numbers.n, numbers.n_expected)
     said = [Words(bounds, "interval"), Words("·", "wide-only")] if bounds else []
-    return [Strong(score(numbers.mean)), Group([*said, Words(count, "nowrap")], "soft small", block=True)]
+    return [Strong(score(numbers.mean)), Group([*said, Words(f"n = {count}", "nowrap")], "soft small", block=True)]
 
 
 def best_model(row: Benchmark) -> Cell:

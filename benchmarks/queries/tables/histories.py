@@ -18,7 +18,7 @@ def _named(history: History, link: Link) -> Cell:
 def _score(history: History, place: int) -> Cell:
     point = history.points[place]
     numbers = point.numbers
-    what = soft(f"{n_of_mean(history.metric, numbers)}, ")
+    what = soft(f"n = {n_of_mean(history.metric, numbers)}, ")
     mean = Mean(numbers.mean, numbers.low, numbers.high)
     return [Group([mean], "mean"), Group([Bar(mean)]), Group([what, run_link(point.run.pk)], "small", block=True)]
 

@@ -218,7 +218,7 @@ def _on_known(row: JudgeRow) -> Cell:
         return Words("Not calibrated", "soft")
     link = Link(score(known.accuracy.mean), "calibration", (row.calibration.pk,))
     verdicts = n_of_expected(known.accuracy.n, known.accuracy.n_expected)
-    about = ", ".join(filter(None, (verdicts, calibration_leaning(known))))
+    about = ", ".join(filter(None, (f"n = {verdicts}", calibration_leaning(known))))
     return [link, Words(about, "soft small")]
 
 

@@ -54,7 +54,7 @@ def headline(run: Run) -> tuple[Mean, str]:
     """The score of a run, and what it is the mean of: the metric and its n of N."""
     of = run.numbers_of(run.headline)
     n_of = sentences.n_of_expected(of.n, of.n_expected) if run.is_live else sentences.n_of_mean(run.headline, of)
-    return Mean(of.mean, of.low, of.high), f"{metric_title(run.headline)}, {n_of}"
+    return Mean(of.mean, of.low, of.high), f"{metric_title(run.headline)}, n = {n_of}"
 
 
 def cost(run: Run) -> Money | str:
