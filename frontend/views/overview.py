@@ -27,7 +27,7 @@ from benchmarks.queries.experiments import experiments
 from benchmarks.queries.leaderboard import scored_runs
 from benchmarks.queries.live import live_state, stamp_of_workers
 from benchmarks.queries.providers import any_provider_works, provider_rows
-from benchmarks.queries.run_list import newest
+from benchmarks.queries.run_list import ListedRun, newest
 from benchmarks.queries.tables.operations import WORKERS
 from benchmarks.queries.tables.run_list import part_table
 from benchmarks.services.access import may, may_edit, may_launch, may_set_keys
@@ -71,6 +71,8 @@ def overview(request: HttpRequest) -> HttpResponse:
         return render(request, "frontend/overview/first_visit.html", _first_visit(request) | shown)
     now = timezone.localtime()
     spent, part_unknown = run_reads.spending(now.replace(day=1, hour=0, minute=0, second=0, microsecond=0))
+    running = {run.pk for run in live}
+    latest = [each for each in latest if not (isinstance(each, ListedRun) and each.run.pk in running)]
     fills_aside = len(notices) > LONG_INBOX
     if fills_aside:
         latest = latest[: max(2, min(len(notices), UNFOLDED) - 1 - len(live))]

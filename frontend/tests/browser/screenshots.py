@@ -29,13 +29,16 @@ NAMED = "from benchmarks.models import Experiment; Experiment.objects.update(nam
 AGED = """
 from datetime import timedelta
 from django.db.models import DateTimeField, F
-from benchmarks.models import Run
+from benchmarks.models import Experiment, Run
 times = [field.name for field in Run._meta.concrete_fields if isinstance(field, DateTimeField)]
 keys = list(Run.objects.order_by("-pk").values_list("pk", flat=True))
 for place, key in enumerate(keys):
     back = timedelta(hours=0.9 * place**1.75)
     Run.objects.filter(pk=key).update(**{name: F(name) - back for name in times})
     Run.objects.get(pk=key).results.update(finished_at=F("finished_at") - back)
+for experiment in Experiment.objects.all():
+    oldest = experiment.runs.order_by("created_at").values_list("created_at", flat=True).first()
+    Experiment.objects.filter(pk=experiment.pk).update(created_at=oldest or experiment.created_at)
 """
 """A site of some weeks: each run is older than the next, all of which were seeded a minute ago."""
 
