@@ -15,7 +15,7 @@ from benchmarks.exports.html_file import TextTable, tables_html
 from benchmarks.exports.matrix_files import NOTE
 from benchmarks.models import Run, ShareLink
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import MISSING, interval, milliseconds, money, n_of, number, plural, score
+from benchmarks.presentation.numbers import MISSING, interval, milliseconds, money, n_of, plural, score
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries import matrix as matrices
 from benchmarks.queries.compare import runs_to_compare
