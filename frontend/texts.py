@@ -67,6 +67,7 @@ class Difference:
     left: tuple[Segment, ...]
     right: tuple[Segment, ...]
     equal: bool
+    is_long: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,7 @@ def difference(left: str, right: str) -> Difference | None:
         left=tuple(_segments([(same, tokens) for same, tokens, _ in stretches], "removed")),
         right=tuple(_segments([(same, tokens) for same, _, tokens in stretches], "added")),
         equal=left == right,
+        is_long=max(len(left), len(right)) > SHORT,
     )
 
 

@@ -339,7 +339,7 @@ def test_messages_that_are_the_question_alone_are_not_shown_twice(client: Client
     run = make_scored_run()
     result = run.results.earliest("position")
     address = f"/runs/{run.pk}/results/{result.pk}/"
-    said = "The question above, with nothing before or after it."
+    said = "The question above, with nothing before or after it"
     assert said not in page(client, address)
     Transcript.objects.filter(result=result).update(messages=[{"role": "user", "content": result.task.input}])
     assert said in page(client, address)

@@ -14,10 +14,10 @@ from django.views.decorators.http import require_safe
 
 from benchmarks.dataset_format.messages import images_of
 from benchmarks.metrics.conversations import turn_answers
-from benchmarks.models import LOST, Dataset, Result, Run, Score, Transcript
+from benchmarks.models import LOST, Dataset, Outcome, Result, Run, Score, Transcript
 from benchmarks.presentation.actions import ACTIONS, refusal
 from benchmarks.presentation.numbers import plural
-from benchmarks.presentation.sentences import FAILS_ALIKE, error_advice, score_with_status
+from benchmarks.presentation.sentences import error_advice, score_with_status
 from benchmarks.queries import results as reads
 from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
 from benchmarks.queries.steps import Steps, has_steps
@@ -43,6 +43,8 @@ REASON_LENGTH = 1_000
 """Characters of the reason for a score and of what its judge read and wrote; the rest has an address of its own."""
 HEAD_LENGTH = 280
 """Characters of a reason in the verdict at the head."""
+AGREES: dict[str, float] = {Outcome.CORRECT: 1.0, Outcome.WRONG: 0.0}
+"""Outcome → the value of another score that says the same, so that its reason tells nothing new."""
 RETRIES_SHOWN = 50
 TURN_LENGTH = 2_000
 
@@ -55,7 +57,9 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
     texts = None if result.run.texts_pruned else transcript
     steps = Steps(result) if texts and (texts.tool_calls or has_steps(result)) else None
     previous, following = reads.result_neighbors(result, params.result_filters(request.GET))
-    scores = [_shown(score, texts) for score in reads.scores_of(result)]
+    scores = [_shown(score, texts, result.outcome) for score in reads.scores_of(result)]
+    calls = call_pairs(task.expected_tools, texts.tool_calls) if texts else []
+    detailed = [score for score in scores if not score["is_told"]]
     fields = marked = None
     if texts and not task.other_answers:
         compared = task.expected_output, texts.actual_output
@@ -75,17 +79,21 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "difference": marked,
         "passages": passages_of(task.context, texts.retrieved if texts else None),
         "images": images_of(task.messages),
-        "call_pairs": call_pairs(task.expected_tools, texts.tool_calls) if texts else [],
+        "unanswered": bool(result.error_message and not (transcript and transcript.actual_output)),
+        "call_pairs": calls,
+        "calls_alike": all(pair.equal and pair.expected == pair.made for pair in calls),
         "has_steps": steps is not None,
         "fault": steps.fault(task, written_expectation) if steps else None,
         "scores": scores,
-        "detailed": [score for score in scores if not score["is_told"]],
+        "detailed": detailed,
+        "only_judged": detailed == scores[:1] and not any(map(_says_more, detailed)),
+        "told_below": [score for score in scores[1:] if score["is_told"] and score["agrees"]],
         "conversation": _conversation(result, texts),
         "seed": result.run.sent_seed(result.repeat),
         "attempts": attempt_rows(transcript.attempts) if transcript else [],
         "advice": error_advice(result.error_kind, result.outcome) if result.error_message else "",
-        "fails_alike": result.error_kind in FAILS_ALIKE,
         "retry": _retry_label(request, result.run),
+        "rescore": may_launch(request.user) and refusal("rescore", result.run) is None,
         "failed_again": _failed_again(transcript.attempts[-1]) if transcript and transcript.attempts else None,
         "may_copy": may_copy(request, result.run),
         "may_fix": result.run.dataset.kind == Dataset.Kind.YAML and may(request.user, "benchmarks.change_task"),
@@ -186,7 +194,7 @@ def _expected(turn: Mapping[str, Any]) -> str:
     return "\n".join(filter(None, stated))
 
 
-def _shown(score: Score, texts: Transcript | None) -> dict[str, object]:
+def _shown(score: Score, texts: Transcript | None, outcome: str | None) -> dict[str, object]:
     judge = score.judge or {}
     answer = texts.actual_output.strip().casefold() if texts else ""
     extracted = score.extracted if score.extracted and score.extracted.casefold() != answer else None
@@ -201,16 +209,17 @@ def _shown(score: Score, texts: Transcript | None) -> dict[str, object]:
         "second_judge": score.detail.get("judge"),
         "verdicts": score.detail.get("verdicts_of", ()),
         "judged": bool(judge),
+        "agrees": score.value == AGREES.get(outcome or ""),
         "retries": [_retry(retry, retry["reason"]) for retry in score.detail.get("retries", [])[-RETRIES_SHOWN:]],
     }
-    return shown | {"is_told": texts is not None and _is_told(shown)}
+    return shown | {"is_told": texts is not None and not shown["judged"] and not _says_more(shown)}
 
 
-def _is_told(shown: Mapping[str, Any]) -> bool:
-    """Whether the verdict at the head of the page says all of a score."""
-    more = ("judged", "retries", "verdicts", "judge_notes")
+def _says_more(shown: Mapping[str, Any]) -> bool:
+    """Whether something of a score, besides what its judge read and wrote, does not fit the head of the page."""
+    more = ("retries", "verdicts", "judge_notes")
     whole = len(shown["reason"].text) <= HEAD_LENGTH and not shown["reason"].left_out
-    return whole and shown["extracted"] is None and not any(shown[name] for name in more)
+    return not whole or shown["extracted"] is not None or any(shown[name] for name in more)
 
 
 def _texts_of(score: Score) -> str:
