@@ -53,7 +53,7 @@ def test_the_verdict_names_the_first_call_that_is_not_as_expected(client: Client
     shown = text_of(client, address(result))
     assert "The first call that is not as expected is step 3 . Expected: refund({" in shown
     assert '"to": "credit"' in shown.replace("&quot;", '"')
-    assert "find_order 2 · Tool call order_id: 1042 → returned status: paid" in shown
+    assert "find_order 2 · Tool call order_id: 1042 Returned status: paid" in shown
     assert "3 steps, 2 tool calls" in shown
     assert address(result) in client.get(f"/runs/{result.run_id}/results/{result.pk}/").content.decode()
 
@@ -139,7 +139,7 @@ def test_a_run_without_stored_steps_has_those_of_its_messages(client: Client) ->
     result.transcript.messages = messages
     result.transcript.save()
     shown = text_of(client, address(result))
-    assert "lookup 2 · Tool call key: rate → returned 7%" in shown
+    assert "lookup 2 · Tool call key: rate Returned 7%" in shown
     assert "3 steps, 1 tool call" in shown
     assert "percent" in client.get(f"{address(result)}3.txt").content.decode()
 
@@ -214,7 +214,7 @@ def test_what_a_result_cost_and_its_final_answer_stand_beside_its_steps(client: 
     other = pushed("acme/other", [FIND, REFUND])
     Result.objects.filter(pk=result.pk).update(duration_ms=1500, tokens_in=12, tokens_out=3)
     shown = text_of(client, address(result))
-    assert "Final answer Done." in shown
+    assert "Final answer after step 1 Done." in shown
     assert "Time 1.5 s Tokens 12 in, 3 out Cost" in shown
     assert f"Other runs {int(other.outcome == 'correct')} of 1 correct" in shown
     assert "Clear" not in shown
