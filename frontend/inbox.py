@@ -12,7 +12,7 @@ from benchmarks.analysis.comparisons import newer_sentence, run_of_day
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import DatasetFile, Run, RunStatus, ScoreDrop
 from benchmarks.presentation.actions import allowed_actions
-from benchmarks.presentation.numbers import interval, n_of, plural, points, signed_points
+from benchmarks.presentation.numbers import interval, n_of, plural, points, score, signed_points
 from benchmarks.presentation.ranks import listed
 from benchmarks.presentation.sentences import silent
 from benchmarks.queries.datasets import files_needing_attention
@@ -23,6 +23,8 @@ from benchmarks.queries.webhooks import FailingWebhook, WebhookRow, failing_webh
 from frontend.view_models import spent
 
 TROUBLED = 5
+ROUNDED = 0.0005
+"""Differences of scores below this are not seen."""
 HUNG_SECONDS = 120.0
 """From so many seconds without an answer on, a run that is silent needs somebody."""
 
@@ -30,7 +32,7 @@ HUNG_SECONDS = 120.0
 @dataclass(frozen=True, slots=True)
 class Notice:
     """An event. ``state`` and ``kind`` make its mark; ``link`` and ``post`` are a label and an address: what to look at
-    and what to do. ``dismiss`` is an address, if it can be dismissed."""
+    and what to do. ``more`` opens on demand. ``dismiss`` is an address, if it can be dismissed."""
 
     state: str
     kind: str
@@ -41,6 +43,7 @@ class Notice:
     link: tuple[str, str] | None = None
     post: tuple[str, str] | None = None
     dismiss: str = ""
+    more: str = ""
 
 
 def inbox(live: Sequence[Run], *, with_webhooks: bool = False) -> list[Notice]:
@@ -68,10 +71,9 @@ def _by_run(drops: Sequence[ScoreDrop]) -> list[list[ScoreDrop]]:
 
 def _drop(drop: ScoreDrop, *others: ScoreDrop) -> Notice:
     run, before = drop.scheduled_run.run, drop.compared_with
-    what = "95% interval" if drop.p_adjusted is not None else "Bounds of the gate:"
-    bounds = f"{what} {interval(-drop.high, -drop.low, points)} points"
-    facts = [f"{bounds}, {plural(drop.n_shared, 'shared task')}."]
-    facts += [f"“{_title(other.metric)}” score {signed_points(other.difference)} points." for other in others]
+    what = "95% interval" if drop.p_adjusted is not None else "bounds of the gate"
+    bounds = f"{plural(drop.n_shared, 'shared task')}, {what} {interval(-drop.high, -drop.low, points)} points."
+    facts = [f"“{_title(other.metric)}” score {signed_points(other.difference)} points." for other in others]
     facts.append(newer_sentence(before, run) if before else f"{run_of_day(run)}.")
     facts.append(f"Schedule “{drop.scheduled_run.schedule.name}”.")
     page = reverse("frontend:run", args=(run.pk,))
@@ -81,11 +83,24 @@ def _drop(drop: ScoreDrop, *others: ScoreDrop) -> Notice:
         kind="Score drop",
         title=f"{run.model} lost {points(-drop.difference)} points on {run.dataset.title} ({_title(drop.metric)})",
         url=page,
-        detail=" ".join(facts),
+        detail=f"{_before_and_after(drop)}{bounds}",
+        more=" ".join(facts),
         at=drop.created_at,
         link=("Compare", compare),
         dismiss=reverse("frontend:dismiss-score-drop", args=(drop.pk,)),
     )
+
+
+def _before_and_after(drop: ScoreDrop) -> str:
+    """``From 0.900 in run 7 to 0.700 in run 9, ``; empty where the scores of the runs, which may have tasks that they
+    do not share, are not what was compared."""
+    run, before = drop.scheduled_run.run, drop.compared_with
+    if before is None:
+        return ""
+    old, new = before.numbers_of(drop.metric).mean, run.numbers_of(drop.metric).mean
+    if old is None or new is None or abs(new - old - drop.difference) >= ROUNDED:
+        return ""
+    return f"From {score(old)} in run {before.pk} to {score(new)} in run {run.pk}, "
 
 
 def hung_notices(live: Iterable[Run]) -> list[Notice]:

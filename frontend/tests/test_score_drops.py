@@ -92,6 +92,12 @@ def test_the_list_of_schedules_shows_the_scores_of_the_nights_and_what_fell(clie
     assert "No score fell." not in html
     assert html.index("lost 66.7 points") < html.index("<table"), "what fell comes first"
     assert html.count("lost 66.7 points") == 1
+    told = f"From 1.000 in run {nights[0].pk} to 0.333 in run {nights[2].pk}, 3 shared tasks"
+    assert f"{told}, 95% interval 10.0 to 90.0 points." in html
+    ScoreDrop.objects.update(difference=-0.5)
+    html = " ".join(client.get("/settings/schedules/").content.decode().split())
+    assert "3 shared tasks, 95% interval" in html
+    assert "From 1.000" not in html, "what is compared is not the scores of the runs"
 
 
 def test_without_permission_score_drops_are_shown_and_cannot_be_dismissed(
