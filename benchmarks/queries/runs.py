@@ -185,7 +185,9 @@ def run_list(filters: RunFilters, *, full: bool = False) -> QuerySet[Run]:
     every = full_runs().filter(which) if full else runs(which)
     descending, key = filters.sort.startswith("-"), filters.sort.removeprefix("-")
     order = OrderBy(SORTS.get(key, SORTS["run"]), descending=descending, nulls_last=True)
-    return matching(every, filters).order_by("-pinned", order, "-id")
+    # Scores of different benchmarks and metrics do not compare, so they have no common order.
+    within = ("dataset__name", "dataset_id", "headline") if key == "score" and not filters.dataset else ()
+    return matching(every, filters).order_by("-pinned", *within, order, "-id")
 
 
 def listed_kinds(tag: str) -> Q:

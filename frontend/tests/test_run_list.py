@@ -79,7 +79,8 @@ def test_a_row_says_what_was_found_or_what_went_wrong(client: Client) -> None:
     html = words(client, "/runs/")
     assert 'The API key was rejected (401). <div class="soft small anywhere">1 answer kept</div>' in html
     assert "So far 0.500 after 2 of 8" in html
-    assert f'<span class="down">▼ 4.1 points since run {before.pk}</span>' in html
+    pair = f"{before.pk}%2C{dropped.pk}"
+    assert f'<a class="down" href="/compare/?runs={pair}">▼ 4.1 points since run {before.pk}</a>' in html
     assert words(client, "/runs/scheduled/").partition("<tbody>")[2].count("<tr>") == 1
     for path, name in (
         ("/runs/", dropped.model),
@@ -163,7 +164,7 @@ def test_filters_are_chips_that_can_be_removed(client: Client) -> None:
     ):  # fmt: skip
         assert words(client, f"/runs/{query}").partition("<tbody>")[2].count("<tr>") == rows, query
     html = words(client, "/runs/?model=a%2Ffirst&tag=t&page=1")
-    assert '<span class="soft small">1 row</span>' in html
+    assert '<span class="soft small">1 match</span>' in html
     assert '<a class="chip on" href="?model=a%2Ffirst">Tag: t' in html
     assert '<a class="chip on" href="?tag=t">Model: a/first' in html
 
@@ -175,7 +176,7 @@ def test_columns_can_be_left_out_in_the_address(client: Client) -> None:
     assert ">Show all</a>" not in whole
     fewer = words(client, "/runs/?model=a%2Fmodel&columns=0&columns=finding")
     assert ">Cost</th>" not in fewer
-    assert "5 columns hidden</span>" in fewer
+    assert "5 details hidden</span>" in fewer
     assert '<a class="small" href="?model=a%2Fmodel">Show all</a>' in fewer
     assert '<input type="hidden" name="columns" value="finding">' in fewer, "a filter keeps the columns"
 
@@ -282,7 +283,17 @@ def test_columns_that_say_nothing_of_any_row_are_left_out(client: Client) -> Non
 
 def test_runs_in_the_order_of_their_scores_say_that_these_do_not_compare(client: Client) -> None:
     make_scored_run(make_dataset(2, slug="sums"))
-    said = "Scores of different benchmarks or metrics are not comparable."
+    said = "By benchmark and metric, because their scores are not comparable."
     assert said in words(client, "/runs/single/?sort=-score")
     for path in ("/runs/single/", "/runs/single/?sort=-score&dataset=sums"):
         assert said not in words(client, path)
+
+
+def test_runs_in_the_order_of_their_scores_stand_by_benchmark_and_their_order_is_a_chip(client: Client) -> None:
+    first, second = (make_dataset(2, slug=slug) for slug in ("alpha", "beta"))
+    low = make_scored_run(first, (0.0, 0.0)).pk
+    high, higher = (make_scored_run(second, values).pk for values in ((1.0, 0.0), (1.0, 1.0)))
+    html = words(client, "/runs/single/?sort=-score")
+    assert re.findall(r">Run (\d+)", html) == [str(pk) for pk in (low, higher, high)]
+    assert '<a class="chip on" href="?">Score, highest first' in html
+    assert "highest first" not in words(client, "/runs/single/")

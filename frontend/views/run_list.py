@@ -19,7 +19,7 @@ from benchmarks.presentation.numbers import ahead
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.live import live_state
 from benchmarks.queries.run_list import TABS, counts, listed, rows_of
-from benchmarks.queries.runs import models_used, receiving, tags_used
+from benchmarks.queries.runs import RunFilters, models_used, receiving, tags_used
 from benchmarks.queries.schedules import next_due
 from benchmarks.queries.tables.run_list import LISTED, listed_table
 from benchmarks.queries.tables.runs import RECEIVING
@@ -55,6 +55,18 @@ _CHIPS = {
 """Filter → what its chip says before the value."""
 
 
+_ORDERS = {
+    "run": ("Oldest first", "Newest first"),
+    "name": ("Name, A to Z", "Name, Z to A"),
+    "model": ("Model, A to Z", "Model, Z to A"),
+    "dataset": ("Benchmark, A to Z", "Benchmark, Z to A"),
+    "status": ("Status, A to Z", "Status, Z to A"),
+    "score": ("Score, lowest first", "Score, highest first"),
+    "cost": ("Cost, lowest first", "Cost, highest first"),
+}
+"""What the list is sorted by → what the chip of that order says, ascending and descending."""
+
+
 @require_safe
 def run_list(request: HttpRequest, tab: str) -> HttpResponse:
     """One list of the tab. Both kinds of rows together have one order only, so an address that sorts leads to runs."""
@@ -85,6 +97,7 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         "listed": listed_table(rows, said).where(**columns).of(rows),
         "filters": filters,
         "chips": shown_chips,
+        "order_chip": _order_chip(request.GET, filters.sort),
         "widened": _widened(tab, shown_chips) if not rows else (),
         "instead": _instead(tab, request.GET) if not rows else (),
         "columns": columns_offered(LISTED, columns),
@@ -104,6 +117,14 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
     }
     # Where rows of both kinds are mixed, heads do not sort.
     return render(request, "frontend/runs/list.html", context | ({"sort": filters.sort} if tab in TABS else {}))
+
+
+def _order_chip(query: QueryDict, sort: str) -> Chip | None:
+    """The order of the list, if it is not the usual one."""
+    if sort == RunFilters().sort:
+        return None
+    ascending, descending = _ORDERS[sort.removeprefix("-")]
+    return Chip(descending if sort.startswith("-") else ascending, without(query, "sort"))
 
 
 def _widened(tab: str, shown: Sequence[Chip]) -> list[tuple[Chip, int]]:

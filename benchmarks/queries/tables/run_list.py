@@ -126,7 +126,7 @@ def _finding(row: Listed) -> Cell:
         return _first(*row.findings)
     run = row.run
     if run.status in COMPLETED:
-        drop = [Words(_drop(row.drop), "down")] if row.drop else []
+        drop = [_drop(row.drop, run)] if row.drop else []
         mean, what = headline(run)
         return [*drop, Group([mean], "mean"), _beneath(what), *without_points(run)]
     if run.is_live or run.status == RunStatus.PAUSED:
@@ -146,9 +146,11 @@ def _first(*sentences: str) -> Cell:
     return [*said[:1], *map(_beneath, said[1:])] or MISSING
 
 
-def _drop(drop: ScoreDrop) -> str:
-    since = f" since run {drop.compared_with_id}" if drop.compared_with_id else ""
-    return f"▼ {points(abs(drop.difference))} points{since}"
+def _drop(drop: ScoreDrop, run: Run) -> Part:
+    words, before = f"▼ {points(abs(drop.difference))} points", drop.compared_with_id
+    if not before:
+        return Words(words, "down")
+    return Link(f"{words} since run {before}", "compare", query={"runs": f"{before},{run.pk}"}, look="down")
 
 
 def _so_far(run: Run) -> str:
