@@ -44,9 +44,13 @@ FAILS_ALIKE = frozenset({"bad_request", "too_large", "unsupported"})
 """Those with which the same request ends again."""
 
 
+def advice(kind: str) -> str:
+    return _ADVICE.get(kind, "")
+
+
 def error_advice(kind: str, outcome: str) -> str:
     """Whose fault an error is, what to do, and that the model does not pay for it."""
-    fault = _ADVICE.get(kind, "") if outcome != "internal_error" else "The fault is here, not in the model."
+    fault = advice(kind) if outcome != "internal_error" else "The fault is here, not in the model."
     return f"{fault} The result has no score and does not count in the mean.".strip()
 
 

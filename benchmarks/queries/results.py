@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Left
 
 from benchmarks.metrics.deciding import is_deciding
-from benchmarks.models import COMPLETED, TO_DO, Dataset, Outcome, Result, Run, Score, Task
+from benchmarks.models import COMPLETED, TO_DO, Dataset, Outcome, Result, ResultState, Run, Score, Task
 from benchmarks.queries.datasets import answers_preview
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page, neighbors, window_page
 from benchmarks.queries.runs import HasTag, runs
@@ -114,6 +114,12 @@ def newest_results(run: Run) -> ResultPage:
     ended = run.results.filter(finished_at__isnull=False, **near).exclude(outcome="")
     rows = list(_listed(ended).order_by("-finished_at", "-pk")[:NEWEST])
     return ResultPage(rows, None, scores=_scores_by_result(rows))
+
+
+def results_in_flight(run: Run) -> tuple[Result | None, int]:
+    """The first of the results of a live run whose requests wait for a response, and how many do."""
+    waiting = run.results.filter(state__in=(ResultState.CLAIMED, ResultState.JUDGING))
+    return waiting.select_related("task").order_by("position").first(), waiting.count()
 
 
 def _scores_by_result(rows: Sequence[Result]) -> dict[int, dict[str, Score]]:

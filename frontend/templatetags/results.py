@@ -122,7 +122,7 @@ def result_rows(
                 outcome=state_badge("partial", "Disputed") if row.disputed else badge(result.outcome, result.state),
                 reason=_small(result.failure if lost else reason) if reason != told else "",
                 scores="".join(map(_score, row.scores, labels_of_scores, told_once)),
-                texts=_ERROR.format(_text(result.error_preview or "")) if lost and reason != told else _texts(run, row),
+                texts=_ERROR.format(_text(_lost(result, reason == told))) if lost else _texts(run, row),
                 time=numbers.milliseconds(result.duration_ms)
                 + (' <span class="soft small">cached response</span>' if result.cached else ""),
             )
@@ -185,6 +185,10 @@ def _small(text: str) -> str:
 def _is_lost(result: Result) -> bool:
     """Whether an error is all that there is to show: no answer, so nothing to hold against what was expected."""
     return bool(result.error_preview and not result.actual_preview)
+
+
+def _lost(result: Result, is_told: bool) -> str:
+    return "No answer" if is_told else result.error_preview or ""
 
 
 def _texts(run: Run, row: ResultRow) -> str:

@@ -104,9 +104,14 @@ def test_filters_that_together_select_nothing_are_offered_for_removal(client: Cl
     html = client.get(f"/runs/{run.pk}/?outcome=refused&low=1").content.decode()
     assert "No results match" in html
     assert html.index('id="status"') < html.index('id="results"'), "one order of the page, with filters too"
+    head = html.partition('<details class="folded">')[2].partition("</details>")[0]
+    assert 'class="verdict"' in head, "who filters sees the results first"
+    assert "Reason</th>" in head
+    assert '<details class="folded">' not in client.get(f"/runs/{run.pk}/").content.decode()
     html = client.get(f"/runs/{run.pk}/?outcome=provider_error&low=2&sort=-duration").content.decode()
     said = html.partition("No results match")[2].partition("</div>")[0]
     assert said.startswith(" “Score at least: 2”."), "the other filter selects a result"
+    assert "A result with a provider error has no score." in said
     assert re.findall("Remove “(.+?)” (.+?)</a>", said) == [("Score at least: 2", "(1 result)")]
     html = client.get(f"/runs/{run.pk}/?outcome=wrong&low=1&sort=-duration").content.decode()
     assert "No results match all 2 filters." in html

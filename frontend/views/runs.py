@@ -15,10 +15,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.analysis.rankings import under_baseline
 from benchmarks.engine.configured import provider_named
-from benchmarks.models import COMPLETED, Outcome, Run, RunStatus, ShareLink, Task
+from benchmarks.metrics.rubrics import TaskRubric
+from benchmarks.models import COMPLETED, ERRORS, Outcome, Result, Run, RunStatus, ShareLink, Task
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
-from benchmarks.presentation.labels import RESULT_STATE, metric_title, sentence_case
+from benchmarks.presentation.labels import OUTCOME, RESULT_STATE, metric_title, sentence_case
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries import runs as reads
 from benchmarks.queries.canvas_sets import canvas_sets
@@ -35,6 +36,7 @@ from benchmarks.queries.results import (
     examples_of,
     newest_results,
     result_page,
+    results_in_flight,
 )
 from benchmarks.queries.reviews import count_labeled, verdicts_on
 from benchmarks.queries.schedules import open_score_drops, scheduled_run_of
@@ -55,6 +57,7 @@ from frontend.result_rows import disputed, rows_of_examples, rows_of_page
 from frontend.run_charts import run_charts, surface_charts, surface_said, telling_charts, variant_of
 from frontend.sharing import shared_or_shareable
 from frontend.view_models import (
+    Failure,
     beside,
     chosen_settings,
     comparables,
@@ -107,8 +110,11 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     said = verdicts_on(run, reviewer_name(request.user))
     # Of a live run, that part is replaced while it is looked at; people label its answers later.
     of_people = {} if run.is_live else disputed(run, said)
-    context = _status(run, of_people) | report | scores | _results(request, run, said) | _controls(request, run)
+    status = _status(run, of_people)
+    controls = _controls(request, run, fails_alike=status["fails_alike"])
+    context = status | report | scores | _results(request, run, said) | controls
     context |= {
+        "weak_first": (scores["weak"] or run.parts.surface) and not context["is_filtered"],
         "run_title": f"{run.model} on {run.dataset.title}",
         "has_surface": bool(run.parts.surface),
         "settings": settings_of(run),
@@ -168,6 +174,7 @@ def _results(request: HttpRequest, run: Run, said: Mapping[tuple[str, int], list
         "widened": _widened(run, shown_chips) if len(shown_chips) > 1 and not results.rows else (),
         "emptying": _emptying(run, request.GET, shown_chips) if shown_chips and not results.rows else (),
         "kept": params.kept(query),
+        "why_none": _why_none(filters) if not results.rows else "",
         "is_filtered": bool(params.kept(request.GET)),
         "lists_results": not run.is_live or "outcome" in query or bool(params.kept(query)),
         "results": results,
@@ -180,6 +187,15 @@ def _results(request: HttpRequest, run: Run, said: Mapping[tuple[str, int], list
         "labels_known": labels_known(run),
         "may_copy": may_copy(request, run),
     }
+
+
+def _why_none(filters: ResultFilters) -> str:
+    """Why no result has the scores that are asked for, where that can be known."""
+    if filters.low is None and filters.high is None:
+        return ""
+    if filters.outcome in ERRORS:
+        return f"A result with a {OUTCOME[filters.outcome].lower()} has no score."
+    return "Scores go from 0 to 1." if (filters.low or 0) > 1 or (filters.high or 0) < 0 else ""
 
 
 def _widened(run: Run, shown: Sequence[Chip]) -> list[tuple[Chip, str]]:
@@ -206,19 +222,21 @@ def _selected(run: Run, query: QueryDict) -> ResultPage:
     return result_page(run, replace(params.result_filters(query), sort="position"))
 
 
-def _controls(request: HttpRequest, run: Run) -> dict[str, Any]:
+def _controls(request: HttpRequest, run: Run, *, fails_alike: bool) -> dict[str, Any]:
     """What the user can do with the run."""
     launches = may_launch(request.user)
     actions = allowed_actions(run) if launches else {}
     stop = reads.blocked(run) if launches else None
-    # A run that lacks budget goes on when that is raised, not before.
-    apart = {"budget", "check", "delete"} | ({"resume"} if stop and stop.by_budget else set())
+    # A run that is stopped goes on when its budget is raised or its key is checked, which its status offers.
+    apart = {"budget", "check", "delete"} | ({"resume"} if stop else set())
     key_page = provider_page(stop.provider) if stop and not stop.by_budget else ""
+    # What fails again, or is offered where it is explained, is not the first thing to do.
+    n_first = 0 if stop or (fails_alike and "retry" in actions) else 2
     return {
         "actions": actions,
         "buttons": [(name, label) for name, label in actions.items() if name in _ACTIONS and name not in apart],
-        "first_buttons": ":1" if key_page else ":2",
-        "more_buttons": "1:" if key_page else "2:",
+        "first_buttons": f":{n_first}",
+        "more_buttons": f"{n_first}:",
         "blocked": stop,
         "spent": spent(run) if "budget" in actions else None,
         "key_page": key_page,
@@ -361,6 +379,8 @@ def _status(run: Run, of_people: Mapping[str, int]) -> dict[str, Any]:
     failures, n_counted = failures_of(run, rows_of_examples(examples_of(run))), sum(each.count for each in outcomes)
     by_n = sorted(failures, key=lambda failure: -failure.n)
     unscored = [failure for failure in failures if failure.scores_zero is False]
+    told = unscored if run.status == RunStatus.COMPLETED_WITH_ERRORS else []
+    cause = max(told, key=lambda failure: failure.n, default=None)
     return {
         "run": run,
         "still_changes": reads.still_changes(run),
@@ -378,6 +398,7 @@ def _status(run: Run, of_people: Mapping[str, int]) -> dict[str, Any]:
         "why_unranked": next((each.reason for each in comparable if each.run.pk == run.pk), ""),
         "under": under_baseline(own, table.places, run.headline) if own else "",
         "judges": judges,
+        "passes_at": _passes_at(run),
         "doubted": any(row.standing.caution for row in judges),
         "outcomes": outcomes,
         "n_counted": n_counted,  # a little behind ``done`` while the run is live
@@ -386,8 +407,11 @@ def _status(run: Run, of_people: Mapping[str, int]) -> dict[str, Any]:
         "n_failed": sum(failure.n for failure in failures),
         "commonest": by_n[0] if len(by_n) > 1 and by_n[0].n > by_n[1].n else None,
         "n_unscored": sum(failure.n for failure in unscored),
-        "fails_alike": all(failure.reason in sentences.FAILS_ALIKE for failure in unscored),
-        "cause": max(unscored, key=lambda failure: failure.n) if unscored else None,
+        "fails_alike": bool(unscored) and all(failure.reason in sentences.FAILS_ALIKE for failure in unscored),
+        "cause": cause,
+        "cause_advice": sentences.advice(cause.reason) if cause else "",
+        "cause_said": _said_by(cause) if cause else "",
+        "cause_words": sentences.error_sentence(_said_by(cause), run.model) if cause else "",
         # The message above says it of all results.
         "is_told": run.status == RunStatus.FAILED and len(failures) == 1 and unscored and unscored[0].n == n_counted,
         "is_empty": run.status == RunStatus.FAILED and metrics[0].mean is None,
@@ -410,15 +434,29 @@ def _status(run: Run, of_people: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
+def _said_by(failure: Failure) -> str:
+    """How the reason of a failure and the error of an example begin: ``Rate limit: Too many requests``."""
+    errors = [row.result.error_preview or "" for row in failure.examples]
+    return ": ".join([failure.label, *filter(None, errors[:1])])
+
+
+def _passes_at(run: Run) -> float | None:
+    """From which score of its judge an answer counts as correct; ``None`` where each task says so itself."""
+    metric = run.metric_named(run.headline)
+    return metric.passes_at if metric and metric.judged and metric.name != TaskRubric.name else None
+
+
 @dataclass(frozen=True, slots=True)
 class Stalled:
     """Of a run that gets no answers: which provider owes them, how long a request waits for it and how often it is
-    sent."""
+    sent; the first result that waits for it, and how many do."""
 
     provider: str
     page: str
     timeout: float
     attempts: int
+    first: Result | None
+    n_results: int
 
 
 def _stalled(run: Run) -> Stalled | None:
@@ -429,4 +467,10 @@ def _stalled(run: Run) -> Stalled | None:
     configured = provider_named(name)
     if configured is None:
         return None
-    return Stalled(name, provider_page(name), configured.timeouts.first_byte, configured.retries.max_attempts)
+    return Stalled(
+        name,
+        provider_page(name),
+        configured.timeouts.first_byte,
+        configured.retries.max_attempts,
+        *results_in_flight(run),
+    )
