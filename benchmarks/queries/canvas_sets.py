@@ -10,14 +10,15 @@ from typing import Any
 from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Left
 
-from benchmarks.models import OF_MODELS, Outcome, Result, Run, RunKind, Task
+from benchmarks.models import ERRORS, OF_MODELS, Outcome, Result, Run, RunKind, Task
 from benchmarks.queries.keyset import KeysetPage, Order, keyset_page
 from tasks_app.models import Canvas, CanvasSet, Question
 
 PAGE_SIZE = 24
 PREVIEW = 120
-_NOT_ASKED = 1_000
-"""Canvases that a run did not ask about come after those with any number of correct answers."""
+_WHOLE, _NOT_SCORED = 10_000, 10_001
+"""All answers of a canvas, of which a share is counted in whole numbers, as cursors need it. Canvases without a scored
+answer come after those with any share."""
 MOST_SORTED = 2_000
 """Canvases of a set that is sorted by the answers of a run: each page counts those of every canvas."""
 
@@ -25,7 +26,7 @@ MOST_SORTED = 2_000
 @dataclass(frozen=True, slots=True)
 class GalleryFilters:
     """``task``: a task class; ``answer``: an expected answer; ``outcome``: an outcome in run ``run``; ``hardest``: the
-    canvases with the fewest correct answers in the run first."""
+    canvases with the smallest share of correct answers in the run first."""
 
     n_shapes: int | None = None
     task: str = ""
@@ -68,9 +69,10 @@ def gallery_page(
     if filters.run is None or not filters.hardest:
         return keyset_page(canvases, Order("index"), PAGE_SIZE, after, before)
     answers = _answers_on(filters.run, filters.task).filter(task__question__canvas=OuterRef("pk")).order_by()
-    right = answers.values("run").annotate(n=Count("pk", filter=Q(outcome=Outcome.CORRECT))).values("n")
-    canvases = canvases.annotate(right=Coalesce(Subquery(right), _NOT_ASKED))
-    return keyset_page(canvases, Order("right"), PAGE_SIZE, after, before)
+    scored = answers.exclude(outcome__in=["", *ERRORS]).values("run")
+    share = Count("pk", filter=Q(outcome=Outcome.CORRECT)) * _WHOLE / Count("pk")
+    canvases = canvases.annotate(share=Coalesce(Subquery(scored.annotate(share=share).values("share")), _NOT_SCORED))
+    return keyset_page(canvases, Order("share"), PAGE_SIZE, after, before)
 
 
 def outcomes_on(run: int, task: str, canvases: Iterable[Canvas]) -> dict[int, list[str]]:

@@ -161,6 +161,18 @@ def test_a_gallery_begins_with_the_canvases_that_a_run_got_least_right(client: C
     assert ' correct"' not in page(client, "/canvases/canvases-7/?run=none"), "no run is chosen"
 
 
+def test_the_hardest_canvas_has_the_smallest_share_of_correct_answers(client: Client) -> None:
+    canvas_set = make_canvas_set((3, 8))
+    canvas = {task.pk: task.question.canvas.index for task in Task.objects.select_related("question__canvas")}
+    tasks = list(canvas_set.dataset.current_version.tasks.order_by("position").values_list("pk", flat=True))
+    fewer, more = (sum(canvas[task] == index for task in tasks) for index in (0, 1))
+    assert fewer < more
+    wrong = [task for task in tasks if canvas[task] == 1][fewer:]
+    run = make_scored_run(canvas_set.dataset, [float(task not in wrong) for task in tasks], metrics=["task_score"])
+    html = page(client, f"/canvases/canvases-7/?run={run.pk}")
+    assert re.findall(r"canvases-7/(\d)\.svg", html) == ["1", "0"], "both have as many correct answers"
+
+
 def test_a_run_without_a_surface_leads_to_those_that_have_one(client: Client) -> None:
     canvas_set = make_canvas_set((3, 4))
     drawn = make_scored_run(canvas_set.dataset, [1.0] * 30, metrics=["task_score"])

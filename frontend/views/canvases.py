@@ -39,6 +39,7 @@ from benchmarks.queries.tables.canvas_sets import (
     blind_table,
     canvas_set_table,
     class_rows,
+    gain_without_canvas,
     shape_rows,
 )
 from benchmarks.services.access import EDIT_REFUSAL, may_edit, may_launch
@@ -89,11 +90,12 @@ class Card:
 
 @require_safe
 def set_list(request: HttpRequest) -> HttpResponse:
-    """The sets, and the form, filled from the query by the link that adds canvases to a set."""
+    """The sets, and the form of a new one if there is none or the query asks for it: ``?new=1``, or the fields in the
+    link that adds canvases to a set."""
     given = {name: request.GET[name] for name in CanvasSetForm.base_fields if name in request.GET}
     # The seed of no set yet, so that the form as it is generates a new one.
     defaults = {**DEFAULTS, "seed": str(reads.canvas_sets().count() + 1)}
-    return _list(request, CanvasSetForm(initial=given or defaults))
+    return _list(request, CanvasSetForm(initial=given or defaults), is_asked_for=bool(given) or "new" in request.GET)
 
 
 @require_POST
@@ -223,7 +225,7 @@ def audit(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "audit": canvas_set.audit,
         "said": said,
-        "classes": AUDIT.where(disagrees=said.needs_caution).of(rows),
+        "classes": AUDIT.where(disagrees=said.needs_caution).of(sorted(rows, key=gain_without_canvas, reverse=True)),
         "blind": blind_table(shapes).of(blind),
         "faults": FAULTS.of(canvas_set.audit.get("faults", ())),
         "answers": answer_tables(canvas_set),
@@ -267,7 +269,7 @@ def _audited(questions: Sequence[Question]) -> str:
     return f"A second solver confirms {answers} expected answers."
 
 
-def _list(request: HttpRequest, form: CanvasSetForm, status: int = 200) -> HttpResponse:
+def _list(request: HttpRequest, form: CanvasSetForm, *, is_asked_for: bool = False, status: int = 200) -> HttpResponse:
     sets = list(reads.canvas_sets().defer("audit"))
     scored = {
         row.dataset.canvas_set_id: row
@@ -280,6 +282,7 @@ def _list(request: HttpRequest, form: CanvasSetForm, status: int = 200) -> HttpR
         "has_marks": any(row.has_marks for row in scored.values()),
         "form": form,
         "preview": _preview(form),
+        "is_form_open": not sets or is_asked_for or form.is_bound,
         "may_edit": may_edit(request.user),
     }
     return render(request, "frontend/canvases/list.html", context, status=status)

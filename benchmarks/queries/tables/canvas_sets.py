@@ -8,14 +8,16 @@ from types import MappingProxyType
 from typing import Any
 
 from benchmarks.models import Run
-from benchmarks.presentation.cells import Bar, Cell, Group, Link, Mean, Moment, Part, Progress, Strong, Words, soft
+from benchmarks.presentation.cells import Bar, Cell, Group, Link, Mean, Moment, Part, Progress, Strong, Words, soft, tag
 from benchmarks.presentation.labels import sentence_case
-from benchmarks.presentation.numbers import number, plural, score
+from benchmarks.presentation.numbers import number, plural, score, signed_points
 from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.presentation.tables import Column, Shown, Table
 from benchmarks.presentation.texts import cut
 from benchmarks.queries.benchmarks import Benchmark
 from benchmarks.queries.tables.benchmarks import best_model, best_score, drawn_models
+from benchmarks.statistics.intervals import score_bounds
+from benchmarks.statistics.spread import two_sided_z
 from benchmarks.summary import Counted
 from tasks_app.models import CanvasSet
 
@@ -133,6 +135,22 @@ def _best_rule(row: AuditRow) -> tuple[float, str] | None:
     return max((rule for rule in found if rule[0] > (numbers.get("majority_score") or 0.0)), default=None)
 
 
+def gain_without_canvas(row: AuditRow) -> float:
+    """What the best rule that does not see the canvas scores above the most frequent answer; 0 if none does."""
+    best = _best_rule(row)
+    return best[0] - (row.numbers.get("majority_score") or 0.0) if best else 0.0
+
+
+def _gain(row: AuditRow) -> Cell:
+    """With what to do where it is more than chance: where the most frequent answer scores below the rule's interval."""
+    best, gain = _best_rule(row), gain_without_canvas(row)
+    if best is None:
+        return Words("–", "soft")
+    low, _ = score_bounds(best[0], two_sided_z(0.95) ** 2 / row.numbers["asked"])
+    advice = f"A score must beat {score(best[0])}"
+    return [f"{signed_points(gain)} points", *([tag(advice)] if low > best[0] - gain else [])]
+
+
 def _without_canvas(row: AuditRow) -> Cell:
     if row.numbers.get("blind_score") is None:
         return Words("Not measured", "soft")
@@ -163,9 +181,10 @@ AUDIT = Table[AuditRow](
         _counted("Duplicates", "duplicates", only="text"),
         _counted("Distinct answers", "distinct_answers", only="text"),
         Column("Second solver", _solver, only="page", given="disagrees"),
-        _scored("Majority guess", "majority_score"),
+        _scored("Majority guess", "majority_score", look="wide-only"),
         _scored("Random guess", "random_score", look="wide-only"),
         Column("Best rule without the canvas", _without_canvas, look="wide-text", only="page", info="without_canvas"),
+        Column("Above majority guess", _gain, only="page"),
         _counted("Solver agrees", "agrees", only="text"),
         _counted("Wrong", "wrong", only="text"),
         _counted("Ambiguous", "undetermined", only="text"),
@@ -211,14 +230,10 @@ def _said_of_guesses(rows: Sequence[AuditRow]) -> str:
     """Where a rule without the canvas gains most over the most frequent answer; empty if no rule was measured."""
     if all(row.numbers.get("blind_score") is None for row in rows):
         return ""
-    gains = [
-        (best[0] - (row.numbers.get("majority_score") or 0.0), best[0], row)
-        for row in rows
-        if (best := _best_rule(row))
-    ]
-    if not gains:
+    row = max(rows, key=gain_without_canvas)
+    if (best := _best_rule(row)) is None:
         return "No rule without the canvas beats guessing the most frequent answer."
-    _, reached, row = max(gains, key=lambda gain: gain[0])
+    reached, _ = best
     majority = score(row.numbers.get("majority_score"))
     return (
         f"Without the canvas, a rule gains most on {sentence_case(row.name)}: {score(reached)}, where the most "

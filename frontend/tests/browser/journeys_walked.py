@@ -271,6 +271,7 @@ def edit_task(walk: Walk) -> None:
 def canvas_set(walk: Walk) -> None:
     walk.click("Benchmarks", within="header")
     walk.click("Canvas sets", within=".tabs")
+    walk.click("New canvas set")
     walk.fill("Shapes", "3-5")
     walk.fill("Canvases", "12")
     walk.fill("Seed", "5")

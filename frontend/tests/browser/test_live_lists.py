@@ -55,7 +55,7 @@ def test_overview_runs_and_experiments_follow_a_slow_run_from_its_start_to_its_e
 
 
 def test_a_gallery_fills_while_its_canvases_are_generated_and_says_so_only_meanwhile(tab: Tab, site: Site) -> None:
-    page = tab.open("/canvases/")
+    page = tab.open("/canvases/?new=1")
     page.fill("#id_shapes", "20")
     page.fill("#id_count", "3000")
     page.get_by_role("button", name="Generate set").click()
