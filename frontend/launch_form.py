@@ -269,7 +269,7 @@ class LaunchForm(RequestForm):
             names["Canvas sets"] = canvas
         names["Name and tags"] = ["tags", "description"] if self.asks_when else ["name", "tags", "description"]
         folds = [fold_of(self, title, of_title, otherwise="") for title, of_title in names.items()]
-        return [*folds, fold_of(self, "Score drops", ["margin"], otherwise="") if self.asks_when else self.when_fold]
+        return folds if self.asks_when else [*folds, self.when_fold]
 
     @property
     def more_changed(self) -> str:
@@ -287,6 +287,10 @@ class LaunchForm(RequestForm):
     @property
     def when_fold(self) -> Fold:
         return fold_of(self, "When", ["name", "when"] if self.asks_when else ["when", "margin"], otherwise="")
+
+    @property
+    def drops_fold(self) -> Fold:
+        return fold_of(self, "Score drops", ["margin"], otherwise="")
 
     @property
     def asks_when(self) -> bool:

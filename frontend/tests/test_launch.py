@@ -25,6 +25,7 @@ from benchmarks.services.experiments.files import read_experiment_file
 from benchmarks.services.runs.estimate import plan_run
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import request_of, start_run
+from benchmarks.services.schedules import save_schedule
 from frontend.templatetags.show import with_code
 from tests.support.factories import MODEL, make_dataset, make_task
 from tests.support.page_factories import make_scored_run
@@ -145,7 +146,9 @@ def test_the_estimate_is_shown_before_anything_starts(client: Client) -> None:
 
 def test_a_late_estimate_does_not_change_the_selection(client: Client) -> None:
     make_dataset(2, slug="sums")
-    html = page(client, "/runs/new/plan/", {"dataset": "sums", "model": "baseline/reference"})
+    html = page(
+        client, "/runs/new/plan/", {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"]}
+    )
     assert "<input" not in html, "it would replace a part of the form while its user fills it in"
 
 
@@ -256,7 +259,8 @@ def test_several_models_start_an_experiment(client: Client) -> None:
     sent = {**REQUEST, "model": "baseline/reference", "more_models": "baseline/random, baseline/empty"}
     html = page(client, "/runs/new/plan/", sent)
     assert "Start 3 runs" in html
-    assert html.count("± 37.5") == 3
+    assert re.findall(r'<th scope="row"[^>]*>([^<]*)</th>\s*<td><span>± 37.5</span></td>', html) == ["Each of 3"]
+    assert html.count("± 37.5") == 1
     response = client.post("/runs/new/", {**sent, "tags": "autumn", "limit": "2"})
     experiment = Experiment.objects.get()
     assert response["Location"] == f"/experiments/{experiment.pk}/"
@@ -358,7 +362,8 @@ def test_a_stored_run_that_asked_in_the_same_way_is_linked(client: Client) -> No
     run = make_scored_run(dataset, model="baseline/random", metrics=["exact_match"])
     sent = {"dataset": "sums", "model": ["baseline/random", "baseline/empty"]}
     html = page(client, "/runs/new/plan/", sent)
-    assert f'href="/runs/{run.pk}/" title="Stored: run {run.pk}">± ' in html
+    assert f'href="/runs/{run.pk}/" title="Stored: run {run.pk}">stored<' in html
+    assert html.count("<span>new</span>") == 1
     assert "1 of 2 runs stored already" in html
     others: list[dict[str, Any]] = [
         {"system_prompt": "Be short."},
@@ -370,6 +375,7 @@ def test_a_stored_run_that_asked_in_the_same_way_is_linked(client: Client) -> No
     second = make_scored_run(dataset, model="baseline/empty", metrics=["exact_match", "contains"])
     html = page(client, "/runs/new/plan/", sent)
     assert f'href="/compare/?runs={run.pk},{second.pk}">Compare them</a>' in html
+    assert "Stored: run" not in html, "all are"
     assert re.search(r'id="start"\s+class="wide"', html), "comparing needs no new run"
 
 
@@ -383,11 +389,27 @@ def test_the_plan_says_beside_which_stored_runs_the_scores_can_stand(client: Cli
     assert "<br>Comparable with 2 stored runs by Exact match" in html
     other = {**REQUEST, "given-sums": "contains", "metrics-sums": ["contains"]}
     html = " ".join(page(client, "/runs/new/plan/", other).split())
-    assert "<strong>Sums</strong>: not comparable. 2 stored runs use Exact match." in html
+    said = html.partition('id="beside-sums"')[2].partition("</div>")[0]
+    assert "Not comparable: 2 stored runs use Exact match." in said
+    assert '1 warning: <a href="#beside-sums">Sums</a>' in html
     assert 'value="add sums exact_match"' in html
     form = client.post("/runs/new/", {**other, "do": "add sums exact_match"}).context["form"]
     assert form.metrics_of("sums") == ["contains", "exact_match"], "its own metric still decides"
     assert "stored run" not in page(client, "/runs/new/plan/", {**REQUEST, "system_prompt": "Be short."})
+
+
+def test_the_form_of_a_schedule_asks_for_score_drops_and_names_its_last_runs(client: Client) -> None:
+    dataset = make_dataset(3, slug="sums")
+    schedule = save_schedule(
+        "Nightly", "03:00", {"dataset": "sums", "model": "baseline/reference", "metrics": ["exact_match"]}
+    )
+    assert "Last runs" not in page(client, f"/runs/new/?schedule={schedule.pk}")
+    run = make_scored_run(dataset, model="baseline/reference")
+    ScheduledRun.objects.create(schedule=schedule, run=run, due_at=run.created_at)
+    html = page(client, f"/runs/new/?schedule={schedule.pk}")
+    assert re.search(rf"Run {run.pk}</a> <b>0.500</b>", html.partition("Last runs")[2])
+    assert 'name="margin"' in html.partition('id="drops-title"')[2].partition("</section>")[0]
+    assert 'id="drops-title"' not in page(client, "/runs/new/"), "a run that starts once has none"
 
 
 def test_the_known_part_of_a_cost_is_shown_and_the_missing_price_named(client: Client, endpoint: Endpoint) -> None:
@@ -569,13 +591,13 @@ def test_a_blocked_start_says_its_error_once(client: Client) -> None:
     make_dataset(3, slug="sums")
     html = page(client, "/runs/new/plan/", {**REQUEST, "model": "nobody/unlisted"})
     assert html.count("Provider nobody is not configured") == 1
-    assert '>Remove<span class="visually-hidden"> nobody/unlisted</span></button>' in html
+    assert ">Remove nobody/unlisted</button>" in html.partition('id="models-errors"')[2].partition("</div>")[0]
     less = client.post("/runs/new/", {**REQUEST, "model": ["nobody/unlisted", MODEL], "do": "without nobody/unlisted"})
     assert less.context["form"].models == [MODEL]
-    assert "<strong>nobody/unlisted</strong> has no provider. <button" in " ".join(html.split())
-    assert "<b>Fix before you start:</b> nobody/unlisted has no provider" in " ".join(html.split())
-    two = page(client, "/runs/new/plan/", {**REQUEST, "model": ["nobody/unlisted", "nobody/other"]})
-    assert "nobody/unlisted and 1 more have no provider" in " ".join(two.split())
+    assert '<b>Fix before you start:</b> <a href="#models-title">Models</a>' in " ".join(html.split())
+    two = page(client, "/runs/new/plan/", {**REQUEST, "model": ["nobody/unlisted", "none/other"]})
+    assert two.count('<a href="#models-title">Models</a>') == 2, "once in the plan and once beside the button"
+    assert ">Remove none/other</button>" in two
 
 
 def test_pages_of_schedules_are_below_the_settings(client: Client) -> None:
@@ -609,7 +631,8 @@ def test_the_run_that_asked_the_same_says_what_it_took(client: Client) -> None:
     run = make_scored_run(make_dataset(3, slug="sums"), model="baseline/reference", metrics=["exact_match"])
     Run.objects.filter(pk=run.pk).update(active_seconds=18.0, cost_usd=0.25)
     html = page(client, "/runs/new/plan/", REQUEST)
-    assert f'<a href="/runs/{run.pk}/">Run {run.pk}</a> asked the same. It took 18 s and cost $0.25.' in html
+    said = " ".join(html.partition('id="stored"')[2].split())
+    assert f'<a href="/runs/{run.pk}/">Run {run.pk}</a> asked the same.</b> It took 18 s and cost $0.25.' in said
 
 
 def test_a_start_is_proposed_with_a_model_whose_score_did_not_fall(client: Client, endpoint: Endpoint) -> None:

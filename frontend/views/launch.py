@@ -20,21 +20,22 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from benchmarks.engine.configured import all_providers
 from benchmarks.engine.execution.presets import preset_metrics
 from benchmarks.metrics.rubrics import PREFIX
-from benchmarks.models import Experiment, Run, Schedule
+from benchmarks.models import COMPLETED, Experiment, Run, Schedule
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import money, plural
 from benchmarks.presentation.ranks import listed
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.experiments import experiment_detail
-from benchmarks.queries.judge_words import rows_of
+from benchmarks.queries.judge_words import JudgeRow, rows_of
 from benchmarks.queries.launch import trial_answers, used_last
 from benchmarks.queries.model_status import warnings_before_run
+from benchmarks.queries.runs import runs
 from benchmarks.queries.schedules import dropped_models
 from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.access import account_of, may
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.experiments.files import starter_experiment
-from benchmarks.services.experiments.preview import Preview, preview
+from benchmarks.services.experiments.preview import Beside, Preview, preview
 from benchmarks.services.experiments.requests import PlannedRun, validated_experiment
 from benchmarks.services.experiments.start import start_experiment
 from benchmarks.services.experiments.trial import MOST_RUNS, start_trial
@@ -43,6 +44,7 @@ from benchmarks.services.runs.estimate import costs_at_most
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import request_of, start_run
 from benchmarks.services.schedules import save_schedule
+from benchmarks.summary import MetricNumbers
 from frontend import params
 from frontend.experiments import present_request
 from frontend.launch_copies import copies
@@ -67,6 +69,8 @@ from frontend.views.statistics import sized
 
 MOST_NAMED = 4
 """From so many models or benchmarks on, they are counted."""
+LAST_RUNS = 3
+"""Those that the form of a stored schedule names."""
 STARTED = "start"
 """What the button sends that starts the runs."""
 
@@ -155,6 +159,8 @@ def plan(request: HttpRequest) -> HttpResponse:
     context["scored_by"] = [
         (slug, _titles(form, slug), form.metric_errors.get(slug, ())) for slug in form.chosen if slug in form.by_slug
     ]
+    beside = _not_comparable(context.get("preview"))
+    context["beside"] = [(slug, beside.get(slug)) for slug in form.chosen if slug in form.by_slug]
     context["shows"] = _shows(form, context.get("preview")).items()
     response = render(request, "frontend/launch/planned.html", context)
     if "sheet" not in request.POST:
@@ -212,7 +218,9 @@ def planned(request: HttpRequest, form: LaunchForm, *, checks: bool = True) -> d
     try:
         runs = _runs(form)
     except InvalidRequest as error:
-        context["plan_errors"] = form.problems(error)
+        # Those of models stand above their list, where they can be fixed.
+        named = ((label, "" if label == form.labels["model"] else text) for label, text in form.problems(error))
+        context["plan_errors"] = list(dict.fromkeys(named))
         known = {"baseline", *all_providers()}
         context["without_provider"] = [name for name in form.models if name.partition("/")[0] not in known]
         form.reject(error)
@@ -223,6 +231,7 @@ def planned(request: HttpRequest, form: LaunchForm, *, checks: bool = True) -> d
         if judge := context["preview"].plan.judge_requests and _judge(form):
             asked.append(judge)
             context["judged"] = rows_of((judge, metric) for metric in form.judged)
+        context["cautions"] = _cautions(context["preview"], context.get("judged", ()))
     if checks:
         check_if_stale(asked)
     return context | {"warnings": warnings_before_run(asked), "asks_plan": bool(stale_providers(asked))}
@@ -250,6 +259,17 @@ def _shows(form: LaunchForm, planned: Preview | None) -> dict[str, str]:
     limit = params.whole_number(form.sent, "limit")
     of_plan = (planned.pairs, planned.gaps) if planned else (1, ())
     return gaps_shown(form.by_slug.values(), limit, *of_plan)
+
+
+def _not_comparable(planned: Preview | None) -> dict[str, Beside]:
+    """Benchmark → its stored runs, if the planned ones cannot be compared with any of them."""
+    return {each.dataset.slug: each for each in (planned.beside if planned else ()) if not each.comparable}
+
+
+def _cautions(planned: Preview, judged: Sequence[JudgeRow]) -> list[tuple[str, str]]:
+    """What the page warns of elsewhere, each with its title and its place."""
+    of_benchmarks = [(each.dataset.title, f"beside-{slug}") for slug, each in _not_comparable(planned).items()]
+    return [*of_benchmarks, *[("Judge", "judged") for row in judged if row.standing.caution][:1]]
 
 
 def _titles(form: LaunchForm, slug: str) -> list[str]:
@@ -336,6 +356,12 @@ def _schedule(request: HttpRequest, sent: QueryDict) -> Schedule | None:
     return or_404(lambda: Schedule.objects.get(pk=pk), f"Schedule {pk} does not exist.")
 
 
+def _last_runs(schedule: Schedule) -> list[tuple[Run, MetricNumbers]]:
+    """With the numbers of their headlines, the latest first."""
+    latest = runs().filter(scheduled__schedule=schedule, status__in=COMPLETED).order_by("-pk")[:LAST_RUNS]
+    return [(run, run.numbers_of(run.headline)) for run in latest]
+
+
 def _choice(form: LaunchForm, slug: str, *, is_open: bool = True) -> MetricChoice:
     """The metrics of a benchmark, to choose from or as they are chosen."""
     dataset, chosen = form.by_slug[slug], form.metrics_of(slug)
@@ -367,9 +393,9 @@ def _page(
     models = [replace(option, cost=(costs or {}).get(option.name, "")) for option in known.options(form.models)]
     models_shown, benchmarks_shown = (form.sent.get(f"{each}_shown", "") for each in ("models", "benchmarks"))
     plan = context.get("preview")
-    offered = benchmark_options(
-        form.by_slug.values(), form.chosen, _shows(form, plan if isinstance(plan, Preview) else None)
-    )
+    known_plan = plan if isinstance(plan, Preview) else None
+    beside = _not_comparable(known_plan)
+    offered = benchmark_options(form.by_slug.values(), form.chosen, _shows(form, known_plan))
     if shows_all := benchmarks_shown == View.ALL:
         offered.sort(key=lambda option: option.dataset.title.casefold())
     benchmarks = [
@@ -378,6 +404,7 @@ def _page(
             "scored_by": _titles(form, slug) if slug in form.chosen else "",
             "metrics": _metrics(form, slug, opened),
             "errors": form.metric_errors.get(slug, ()),
+            "beside": beside.get(slug),
         }
         for option in offered
         for slug in [option.dataset.slug]
@@ -406,6 +433,7 @@ def _page(
             "again": _again(request, form, known) if is_empty else None,
             "may_schedule": may(request.user, *ADD),
             "schedule": schedule,
+            "last_runs": _last_runs(schedule) if schedule else (),
             "title": title,
             "crumbs": _crumbs(schedule, title, is_schedule=is_of_schedule(request)),
         }

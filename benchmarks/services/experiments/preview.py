@@ -120,6 +120,30 @@ class Preview:
         return len(self.stored) == self.plan.runs > 1
 
     @property
+    def common(self) -> list[str]:
+        """For each dataset what all of several candidates will give, in words; empty where they differ."""
+        columns = [
+            {cell.words for cell in column} for column in zip(*(each.cells for each in self.candidates), strict=True)
+        ]
+        return [words.pop() if len(words) == 1 < len(self.candidates) else "" for words in columns]
+
+    @property
+    def has_common(self) -> bool:
+        return any(self.common)
+
+    @property
+    def rows(self) -> list[tuple[Candidate, list[tuple[Cell, str]]]]:
+        """Each candidate with its cells and what they say beyond ``common``; none if that is which runs are stored, and
+        all or none are."""
+        common = self.common
+        if all(common) and len(self.stored) in (0, self.plan.runs):
+            return []
+        return [
+            (each, [(cell, "" if known else cell.words) for cell, known in zip(each.cells, common, strict=True)])
+            for each in self.candidates
+        ]
+
+    @property
     def stored(self) -> list[int]:
         """The runs that are stored already."""
         return [cell.stored for candidate in self.candidates for cell in candidate.cells if cell.stored]
