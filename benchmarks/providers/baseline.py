@@ -12,7 +12,7 @@ from tasks_app.solver import Unsolvable, solve
 
 BASELINE_MODELS: Mapping[str, str] = {
     "reference": "Gives the reference answer and makes the expected tool calls: the score of a perfect model",
-    "random": "Picks one of the answers of comparable tasks, uniformly and repeatably: the score of guessing",
+    "random": "Picks a random answer of comparable tasks, the same again with the same seed: the score of guessing",
     "majority": "Always gives the most frequent answer of comparable tasks: the score of knowing only the answers",
     "blind": "Answers canvas questions by the best rule that does not see the canvas, others like majority",
     "empty": "Gives an empty answer: what a metric awards for nothing",

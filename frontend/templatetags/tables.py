@@ -20,7 +20,7 @@ from frontend.templatetags import show
 register = template.Library()
 MOST_ON_PHONES = 3
 """Columns that a phone has room for. The rows of a table with more of them are cards there."""
-ALWAYS_CARDS = ("leads", "by-line two-runs")
+ALWAYS_CARDS = ("leads",)
 """Looks of tables whose few columns are wide."""
 
 

@@ -39,8 +39,10 @@ def test_a_model_has_a_page_with_its_place_its_history_and_its_runs(client: Clie
     assert 'aria-label="Score 0.333. Other models: vendor/small 1.000."' in html
     assert "2 of 2" in html
     assert "<figcaption>" not in html, "two runs are written, not drawn"
-    over_time = html.partition("Scores of two runs")[2].partition("</table>")[0]
+    over_time = html.partition("Score over time")[2].partition("</section>")[0]
     assert over_time.index("1.000") < over_time.index("0.333")
+    first, last = Run.objects.filter(model="openai/gpt-large").order_by("pk").values_list("pk", flat=True)
+    assert f'href="/compare/?runs={first},{last}"' in over_time
     a_history(values=(GOOD, POOR, POOR))
     assert "<figcaption>Sums<small>Exact match" in page(client, "/models/openai/gpt-large/")
     chart = client.get("/models/openai/gpt-large/charts/history-1.svg")
@@ -171,7 +173,7 @@ def test_versions_are_marked_only_where_there_is_more_than_one() -> None:
 def test_the_page_of_a_baseline_says_that_it_is_one(client: Client) -> None:
     run = make_scored_run(make_dataset(3), (1.0, 0.0, 0.0), model="baseline/random")
     html = page(client, "/models/baseline/random/")
-    assert "A baseline, not a model.</strong> Picks one of the answers" in html
+    assert "A baseline, not a model.</strong> Picks a random answer" in html
     make_scored_run(run.dataset, (1.0, 1.0, 0.0), model="a/model")
     beside = page(client, "/models/baseline/random/")
     assert "A baseline, not a model. All models score higher on Sums." in beside

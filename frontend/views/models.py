@@ -86,7 +86,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         if is_baseline
         else [],
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
-        "two_runs": of_two_runs(histories, by_dataset=True),
+        "two_runs": of_two_runs(histories),
         "runs": runs_table(latest, "Runs of the model", ["model"]),
         "at_zero": "" if is_baseline else _at_zero(latest),
         "served": SERVED.of(served) if len(served) > 1 else None,
