@@ -38,7 +38,7 @@ def test_a_benchmark_is_imported_with_its_button(admin_client: Client, mirror: M
     page = text_of(admin_client.get(PAGE))
     for preset in REGISTERED_PRESETS.values():
         assert preset.about in page
-    assert "1,000 of 14,042" in page
+    assert '1,000 <div class="soft small">sampled of 14,042</div>' in page
     assert not mirror.requests, "looking at the page fetches nothing"
     response = admin_client.post(PAGE, {"preset": "math-500", "limit": "", "seed": "", "slug": ""})
     assert response["Location"] == "/datasets/math-500/"

@@ -129,7 +129,7 @@ PRESETS = (
     Preset(
         name="bfcl",
         title="BFCL v3, single turn",
-        about="Calls of functions: one of one, one of several, several of one, several of several.",
+        about="Function calls: one or several, with one function or several to choose from.",
         repository="gorilla-llm/Berkeley-Function-Calling-Leaderboard",
         revision="61fc0608cfd831fcfbbaa676ebdfef0ed963eeda",
         license="Apache 2.0",

@@ -231,8 +231,8 @@ def _import(row: PresetRow) -> Cell:
 
 
 def _imported(row: PresetRow) -> Cell:
-    sampled = f" of {number(row.preset.size)}" if row.imported < row.preset.size else ""
-    return f"{number(row.imported)}{sampled}"
+    sampled = [Group([f"sampled of {number(row.preset.size)}"], "soft small", block=True)]
+    return [number(row.imported), *(sampled if row.imported < row.preset.size else [])]
 
 
 def _split(row: PresetRow) -> Cell:
