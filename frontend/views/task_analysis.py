@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from benchmarks.analysis.task_analysis import FLAGS
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import metric_title, sentence_case
 from benchmarks.presentation.numbers import MISSING, number, plural
+from benchmarks.presentation.ranks import listed
 from benchmarks.presentation.texts import visible
 from benchmarks.queries.datasets import FEW_MORE, versions_of
 from benchmarks.queries.task_analysis.analysis import task_analysis, task_analysis_if_ready
@@ -73,6 +74,7 @@ def analysis(request: HttpRequest, slug: str) -> HttpResponse:
     short = short_names([model.name for model in computed.models[:MOST_COLUMNS]])
     is_binary = all(share in (0.0, 1.0, None) for row in page.rows for share in row.shares)
     rows = [_shown(row, list(short.values()), is_binary) for row in page.rows]
+    is_same = bool(filters.flag) and is_binary and len(rows) > 1 and len({tuple(row.shares) for row in page.rows}) == 1
     metrics = [(name, metric_title(name)) for name in computed.metrics]
     groups = version.facets.get("group") or version.facets.get("difficulty", {})
     context = shared | {
@@ -85,7 +87,8 @@ def analysis(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "rows": rows,
         "is_binary": is_binary,
-        "has_scores": any(share is not None for row in page.rows for share in row.shares),
+        "has_scores": not is_same and any(share is not None for row in page.rows for share in row.shares),
+        "same_shares": _all_solve(short, page.rows[0].shares) if is_same else "",
         "has_flags": any(row.says_more_than(filters.flag) for row in rows),
         "has_discrimination": any(row.discrimination != MISSING for row in rows),
         "previous": page.number - 1,
@@ -175,6 +178,14 @@ _TASK_ACTIONS: dict[str, Callable[[DatasetVersion, list[str], HttpRequest], str]
     "mark-doubtful": _mark,
     "unmark-doubtful": _unmark,
 }
+
+
+def _all_solve(short: Mapping[str, str], shares: Sequence[float | None]) -> str:
+    """Which models solve every task shown, and which none, where the tasks do not differ."""
+    solving = [name for name, share in zip(short.values(), shares, strict=False) if share == 1]
+    failing = [name for name, share in zip(short.values(), shares, strict=False) if share == 0]
+    said = [f"✓ {listed(solving)}" if solving else "", f"✕ {listed(failing)}" if failing else ""]
+    return ", ".join(filter(None, said))
 
 
 def _shown(row: AnalyzedTask, models: Sequence[str], is_binary: bool) -> TaskRow:
