@@ -102,7 +102,7 @@ def new(request: HttpRequest, way: str) -> HttpResponse:
         "ways": [(each, title) for each, (title, _, _) in _NEW.items()],
         "way": way,
         "example": _EXAMPLES.get(way, ""),
-        "sizes": [(n, whole_points(gap)) for n in SIZES if (gap := gap_shown(n)) is not None],
+        "sizes": [(n, whole_points(gap)) for n in SIZES if (gap := gap_shown(n)) is not None] if way != "empty" else (),
         "crumbs": trail("datasets", ("Add dataset", None)),
     }
     return render(request, "frontend/datasets/new.html", context)
