@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import SequenceMatcher
-from itertools import pairwise, zip_longest
+from itertools import pairwise, takewhile, zip_longest
 from typing import Any
 
 from benchmarks.metrics.extraction import extract_json, parse_json
@@ -62,10 +62,12 @@ class FieldDifferences:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two texts with their differences marked: only in the left one ``removed``, only in the right one ``added``."""
+    """Two texts with their differences marked: only in the left one ``removed``, only in the right one ``added``; and
+    both in one."""
 
     left: tuple[Segment, ...]
     right: tuple[Segment, ...]
+    both: tuple[Segment, ...]
     equal: bool
     is_long: bool
 
@@ -148,6 +150,7 @@ def difference(left: str, right: str) -> Difference | None:
     return Difference(
         left=tuple(_segments([(same, tokens) for same, tokens, _ in stretches], "removed")),
         right=tuple(_segments([(same, tokens) for same, _, tokens in stretches], "added")),
+        both=tuple(_in_one(stretches)),
         equal=left == right,
         is_long=max(len(left), len(right)) > SHORT,
     )
@@ -221,6 +224,18 @@ def _stretches(a: list[str], b: list[str], common: Iterable[tuple[int, int]]) ->
         has_words = any(token[0].isalnum() for token in left)
         _extend(stretches, same and (has_words or not is_inner), left, right)
     return stretches
+
+
+def _in_one(stretches: Iterable[Stretch]) -> Iterator[Segment]:
+    """Each difference as what was removed, then what was added; what both end with is the same."""
+    for same, left, right in stretches:
+        if same:
+            yield "same", "".join(left)
+            continue
+        n_alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left[::-1], right[::-1], strict=False)))
+        ends = len(left) - n_alike, len(right) - n_alike
+        texts = {"removed": left[: ends[0]], "added": right[: ends[1]], "same": left[ends[0] :]}
+        yield from ((kind, "".join(tokens)) for kind, tokens in texts.items() if tokens)
 
 
 def _extend(stretches: list[Stretch], same: bool, left: list[str], right: list[str]) -> None:

@@ -106,11 +106,10 @@ def test_changes_count_every_task_and_say_which_fields_changed(client: Client, m
     make_dataset([make_task(n, expected_output="7", choices=("7", "8")) for n in (1, 2, 3)], slug="sums")
     html = page(client, "/datasets/sums/changes/1/2/")
     assert "<strong>Version 2 changes 3 tasks.</strong>" in html
-    assert "Changed in the first 1 task: choices and expected answer." in html
+    assert "Changed in the first 1 task: expected answer and choices." in html
     assert "Only the first tasks are shown below; 2 more tasks differ." in html
-    assert re.search(r"<dd>\s*<del>2</del>\s*<span.*→.*became</span>\s*<ins>7</ins>", html)
-    assert re.search(r'version 1</span></h4>\s*<div class="text soft">Not set</div>\s*</div>', html)
-    assert re.search(r"<h4>Choices <span.*>version 2</span></h4>", html)
+    assert re.search(r"<dt>Expected answer</dt>\s*<dd>\s*<del>2</del><ins>7</ins>\s*</dd>", html)
+    assert re.search(r'<dt>Choices</dt>\s*<dd>\s*<div class="text" tabindex="0"><ins>7\s8</ins></div>', html)
     assert 'name="old"' not in html, "there is no other pair of versions"
     make_dataset(4, slug="sums")
     assert 'name="old"' in page(client, "/datasets/sums/changes/1/2/")
@@ -224,6 +223,28 @@ def test_the_flags_of_an_analysis_are_links_to_their_tasks(client: Client) -> No
     assert re.search(r'href="\?flag=saturated" aria-current="true"', chosen)
     assert re.search(r"Too easy\s+<span aria-hidden", chosen), "a chip that removes the filter"
     assert '<input type="hidden" name="flag" value="saturated">' in chosen
+    assert "tint-" not in chosen
+    said = re.search(r"Each of these tasks: ✓ (\w+), (\w+) and (\w+)\.", chosen)
+    assert said is not None
+    assert {*said.groups()} == {"one", "two", "three"}
+
+
+def test_a_version_without_a_run_offers_to_run_the_current_one(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    make_dataset(4, slug="sums")
+    html = page(client, "/datasets/sums/?version=1")
+    assert '<a class="button primary" href="/runs/new/?dataset=sums">Run version 2</a>' in html
+    assert '<span class="tag caution">Version 2 is current</span>' in html
+    assert "is current</span>" not in page(client, "/datasets/sums/")
+
+
+def test_the_whole_file_of_a_dataset_is_shown_in_the_browser(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    assert 'download.yaml?version=1&amp;show=1">Show whole file</a>' in page(client, "/datasets/sums/files/")
+    shown = client.get("/datasets/sums/download.yaml?version=1&show=1")
+    assert shown.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert "Content-Disposition" not in shown.headers
+    assert shown.content == client.get("/datasets/sums/download.yaml?version=1").content
 
 
 def test_a_task_says_how_many_answers_are_correct(client: Client) -> None:
@@ -234,6 +255,27 @@ def test_a_task_says_how_many_answers_are_correct(client: Client) -> None:
     for value in (1.0, 0.0, None):
         make_scored_run(dataset, [value])
     assert "1 of 2 latest answers are correct. 1 more answer without a score." in page(client, address)
+    make_scored_run(dataset, [0.0], model="scripted/other")
+    assert "1 of 3 latest answers are correct. 1 more" in page(client, address), "a model is right and wrong"
+
+
+def test_a_task_names_the_models_whose_answers_are_wrong(client: Client) -> None:
+    dataset = make_dataset(1)
+    address = f"/datasets/{dataset.slug}/tasks/{dataset.current_version.tasks.get().pk}/"
+    for model, value in (("scripted/a", 1.0), ("scripted/b", 0.0), ("scripted/c", 0.0)):
+        make_scored_run(dataset, [value], model=model)
+    assert "1 of 3 latest answers are correct, not those of scripted/c and scripted/b." in page(client, address)
+
+
+def test_a_task_says_that_its_tests_were_not_run(client: Client) -> None:
+    dataset = make_dataset([make_task(tests="assert True")])
+    address = f"/datasets/{dataset.slug}/tasks/{dataset.current_version.tasks.get().pk}/"
+    assert "tests were not run" not in page(client, address), "nobody has answered"
+    run = make_scored_run(dataset, [1.0], metrics=["exact_match"])
+    assert "Scored by Exact match; the tests were not run." in page(client, address)
+    assert f'href="/runs/{run.pk}/rescore/?metric=code_tests"' in page(client, address)
+    make_scored_run(dataset, [1.0], metrics=["code_tests"])
+    assert "tests were not run" not in page(client, address)
 
 
 def test_versions_say_what_the_newest_changes_and_which_runs_used_them(
@@ -260,4 +302,4 @@ def test_the_files_of_a_dataset_begin_with_its_first_tasks(client: Client) -> No
         f"<b>id</b>: {task}" in page(client, "/datasets/sums/files/")
         for task in dataset.current_version.tasks.order_by("position").values_list("task_id", flat=True)
     ]
-    assert shown == [True, True, False]
+    assert shown == [True, False, False]

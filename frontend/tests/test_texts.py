@@ -26,7 +26,21 @@ def test_the_segments_of_a_difference_are_the_texts_again(left: str, right: str)
     if marked is not None:
         assert "".join(text for _, text in marked.left) == left
         assert "".join(text for _, text in marked.right) == right
+        assert "".join(text for kind, text in marked.both if kind != "added") == left
+        assert "".join(text for kind, text in marked.both if kind != "removed") == right
         assert marked.equal == (left == right)
+
+
+def test_a_difference_in_one_text_ends_before_the_space_that_both_have() -> None:
+    marked = difference("Think of Easter Island first.", "Think of Bhutan first.")
+    assert marked is not None
+    assert marked.both == (
+        ("same", "Think of "),
+        ("removed", "Easter Island"),
+        ("added", "Bhutan"),
+        ("same", " "),
+        ("same", "first."),
+    )
 
 
 def test_compact_json_wraps_between_its_members() -> None:

@@ -23,10 +23,12 @@ from benchmarks.dataset_format.dumping import dump_dataset
 from benchmarks.dataset_format.messages import images_of
 from benchmarks.dataset_format.spec import TASK_KEYS, TaskSpec, as_mapping
 from benchmarks.extras import command
-from benchmarks.models import ERRORS, Dataset, DatasetVersion, Outcome, Result, ScoreDrop, Task
+from benchmarks.metrics.code_tests import CodeTests
+from benchmarks.models import ERRORS, Dataset, DatasetVersion, Outcome, Result, Run, ScoreDrop, Task
 from benchmarks.presentation.labels import metric_title, sentence_case, task_key
 from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.presentation.ranks import listed
+from benchmarks.presentation.texts import visible
 from benchmarks.queries import datasets as reads
 from benchmarks.queries.benchmarks import benchmarks_of
 from benchmarks.queries.history import History, histories, latest_runs
@@ -54,14 +56,7 @@ from frontend.views.canvases import more_url
 from frontend.views.shared import chart_response, or_404, paged, placed
 
 _BRIEF = 60
-"""Characters of values that stand in one line with what they became."""
-
-
-class Side(NamedTuple):
-    """A text of one of two versions; with ``marked``, as segments with their marks."""
-
-    text: str
-    marked: tuple[Segment, ...] | None
+"""Characters of values that stand in one line."""
 
 
 class Part(NamedTuple):
@@ -73,12 +68,13 @@ class Part(NamedTuple):
     difference: Difference | None
 
     @property
-    def sides(self) -> tuple[Side, Side]:
-        """Of a brief text that is another one altogether, all is marked."""
-        left, right = (self.difference.left, self.difference.right) if self.difference else (None, None)
-        if self.is_brief and not self.difference:
-            left, right = (("removed", self.left),), (("added", self.right),)
-        return Side(self.left, left), Side(self.right, right)
+    def marked(self) -> Sequence[Segment] | None:
+        """Both texts in one; ``None`` of two long ones that share too little for that."""
+        if self.difference:
+            return self.difference.both
+        if self.is_brief or not (self.left and self.right):
+            return [(kind, text) for kind, text in (("removed", self.left), ("added", self.right)) if text]
+        return None
 
     @property
     def is_brief(self) -> bool:
@@ -104,7 +100,7 @@ _TASK_QUERY = {"text", "difficulty", "group", "after", "before"}
 PAGE_SIZE = 50
 RUNS_SHOWN = 5
 SAMPLED = 5
-PREVIEWED = 2
+PREVIEWED = 1
 """Tasks of a dataset in the preview of its file."""
 FILE_SHOWN = 20_000
 """Characters of a canvas file."""
@@ -113,6 +109,8 @@ VERSIONS_COMPARED = 5
 NEWEST_SHOWN, MOST_INLINE = 3, 1_000
 """Tasks each that the newest version added, removed and changed, on the list of versions; and tasks of versions that
 are compared each time for that."""
+MOST_NAMED = 3
+"""Models whose answers to a task are not correct."""
 MOVED_SHOWN = 20
 PROBLEMS_SHOWN = 50
 CHANGES_SHOWN = 40
@@ -153,7 +151,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "standing": standing,
         "drops": drop_notices(_drops(standing["latest"])) if standing else [],
         "charts": placed(history_charts(over_time, by_dataset=False), "dataset-chart", slug),
-        "two_runs": of_two_runs(over_time, by_dataset=False),
+        "two_runs": of_two_runs(over_time),
         "analysis": _analysis(context["version"]),
         "sample": sample_of(context["version"]),
     }
@@ -294,7 +292,7 @@ def _histories(dataset: Dataset) -> list[History]:
 @require_safe
 def download(request: HttpRequest, slug: str, form: str) -> HttpResponseBase:
     """A version as YAML, or its tasks as JSON Lines; the current one unless ``?version=`` names another. Of a canvas
-    set its canvases as ZIP."""
+    set its canvases as ZIP. With ``?show=1`` the browser shows the text."""
     dataset = dataset_or_404(slug)
     if form == "zip" and dataset.canvas_set is not None and dataset.canvas_set.count <= MOST_ZIPPED:
         return FileResponse(zipped_canvases(dataset.canvas_set), as_attachment=True, filename=f"{slug}.zip")
@@ -308,6 +306,8 @@ def download(request: HttpRequest, slug: str, form: str) -> HttpResponseBase:
     else:
         lines = (json.dumps(as_mapping(task), ensure_ascii=False) for task in spec.tasks)
         content, content_type = "\n".join([*lines, ""]), "application/jsonl"
+    if "show" in request.GET:
+        return HttpResponse(content, content_type="text/plain; charset=utf-8")
     headers = {"Content-Disposition": f'attachment; filename="{slug}-version-{version.number}.{form}"'}
     return HttpResponse(content, content_type=f"{content_type}; charset=utf-8", headers=headers)
 
@@ -324,6 +324,8 @@ def task(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "parts": [(task_key(key), text) for key in _OTHERS if (text := _as_text(task.value_of(key)))],
         "elsewhere": elsewhere,
         "said": _said_of_answers(elsewhere),
+        "untested": _untested(task, elsewhere),
+        "may_launch": may_launch(request.user),
         "version_before": dataset.versions.filter(number__lt=task.version.number).order_by("number").last(),
         "is_current": dataset.kind == Dataset.Kind.YAML and task.version_id == dataset.current_version_id,
         "may": _permissions(request),
@@ -333,13 +335,24 @@ def task(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _said_of_answers(results: Sequence[Result]) -> str:
-    """How many of a task's latest answers are correct, and how many have no score."""
+    """How many of a task's latest answers are correct, by which models not, and how many have no score."""
     if not results:
         return ""
-    scored = [result.outcome for result in results if result.outcome not in ERRORS]
+    scored = [result for result in results if result.outcome not in ERRORS]
+    right = [each for each in scored if each.outcome == Outcome.CORRECT]
+    others = list(dict.fromkeys(each.run.model for each in scored if each not in right))
     unscored = len(results) - len(scored)
-    said = f"{n_of(scored.count(Outcome.CORRECT), len(scored))} latest answers are correct." if scored else ""
+    named = f", not {'that' if len(others) == 1 else 'those'} of {visible(listed(others))}"
+    is_named = right and 0 < len(others) <= MOST_NAMED and not {each.run.model for each in right} & {*others}
+    said = f"{n_of(len(right), len(scored))} latest answers are correct{named if is_named else ''}." if scored else ""
     return f"{said} {plural(unscored, 'more answer')} without a score.".strip() if unscored else said
+
+
+def _untested(task: Task, results: Sequence[Result]) -> Run | None:
+    """The latest run whose score of the task says nothing of its tests: none of these results has run them."""
+    if not results or not task.value_of("tests") or any(CodeTests.name in each.run.all_metrics for each in results):
+        return None
+    return next((each.run for each in results if each.outcome not in ERRORS), None)
 
 
 @require_safe
@@ -384,13 +397,11 @@ def _between(old: DatasetVersion, new: DatasetVersion, limit: int) -> dict[str, 
         "old": old.number,
         "new": new.number,
         "changes": changes,
-        "head": _brief_last(_head_changes(old, new)),
+        "head": _head_changes(old, new),
         "changed": [
             (
                 after,
-                _brief_last(
-                    _parts({title: [task.value_of(key) for task in (before, after)] for title, key in fields.items()})
-                ),
+                _parts({title: [task.value_of(key) for task in (before, after)] for title, key in fields.items()}),
             )
             for before, after in changes.changed
         ],
@@ -460,10 +471,6 @@ def _parts(pairs: Mapping[str, Sequence[Any]]) -> list[Part]:
     """The values by title that differ between two tasks or versions."""
     texts = ((title, *map(_as_text, values)) for title, values in pairs.items())
     return [Part(title, left, right, difference(left, right)) for title, left, right in texts if left != right]
-
-
-def _brief_last(parts: Sequence[Part]) -> list[Part]:
-    return sorted(parts, key=lambda part: part.is_brief)
 
 
 def _as_text(value: object) -> str:

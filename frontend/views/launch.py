@@ -24,6 +24,7 @@ from benchmarks.models import COMPLETED, Experiment, Run, Schedule
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import money, plural
 from benchmarks.presentation.ranks import listed
+from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.experiments import experiment_detail
 from benchmarks.queries.judge_words import JudgeRow, rows_of
@@ -356,10 +357,11 @@ def _schedule(request: HttpRequest, sent: QueryDict) -> Schedule | None:
     return or_404(lambda: Schedule.objects.get(pk=pk), f"Schedule {pk} does not exist.")
 
 
-def _last_runs(schedule: Schedule) -> list[tuple[Run, MetricNumbers]]:
-    """With the numbers of their headlines, the latest first."""
+def _last_runs(schedule: Schedule) -> list[tuple[Run, MetricNumbers, str]]:
+    """With the numbers of their headlines and of how many results these are, the latest first."""
     latest = runs().filter(scheduled__schedule=schedule, status__in=COMPLETED).order_by("-pk")[:LAST_RUNS]
-    return [(run, run.numbers_of(run.headline)) for run in latest]
+    found = [(run, run.numbers_of(run.headline)) for run in latest]
+    return [(run, numbers, n_of_mean(run.headline, numbers)) for run, numbers in found]
 
 
 def _choice(form: LaunchForm, slug: str, *, is_open: bool = True) -> MetricChoice:
