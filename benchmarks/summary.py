@@ -208,7 +208,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Corrected(Expected):
-    """A score above shortcuts: 0 is the guess rate, 1 is perfect."""
+    """A score above the best guess: 0 is the guess rate, 1 is perfect."""
 
     if_missing_wrong: float | None = None
     """With every missing score counted as wrong"""
@@ -230,7 +230,7 @@ class CorrectedGroup:
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """Scores above shortcuts."""
+    """Scores above the best guess."""
 
     groups: Sequence[CorrectedGroup]
     average: Corrected

@@ -291,12 +291,9 @@ def _powers(low: float, high: float) -> list[float]:
     return [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
 
 
-def deltas(
-    rows: Sequence[tuple[str, float, float, float, int]], against: str, measure: Measure, *, is_pair: bool = False
-) -> Chart | None:
+def deltas(rows: Sequence[tuple[str, float, float, float, int]], against: str, measure: Measure) -> Chart | None:
     """Differences ``(label, mean, low, high, n)`` from the run ``against`` on shared tasks, in points, around a line
-    at zero. With ``is_pair``, the row has the color of the second of two runs.
-    """
+    at zero."""
     if not rows:
         return None
     in_points = [(label, 100 * mean, 100 * low, 100 * high, n) for label, mean, low, high, n in rows]
@@ -305,10 +302,7 @@ def deltas(
     # Symmetric around zero, so that both directions look alike; never so narrow that noise fills the chart.
     bound = max(5.0, *(abs(bound) for row in in_points for bound in row[2:4]))
     ruler = LargeRuler(
-        [
-            Scored(label, "", mean, low, high, more=f"n = {n:,}", second=is_pair)
-            for label, mean, low, high, n in in_points
-        ],
+        [Scored(label, "", mean, low, high, more=f"n = {n:,}") for label, mean, low, high, n in in_points],
         axis=round_axis([-bound, bound]),
         words=_signed,
         label=sentence(title, note),

@@ -35,30 +35,35 @@ def present_request(stored: Experiment) -> dict[str, Any]:
 
 
 def cost_said(rows: Sequence[Row]) -> list[str]:
-    """With whom correct answers cost least, the judge included, and what they cost with the others. Empty until all
-    runs have completed, on different benchmarks, and while a cost is unknown; baselines do not compete."""
+    """Who is correct most often and what its correct answers cost, the judge included; then those of the others, with
+    how many are correct. Empty until all runs have completed, on different benchmarks, and while a cost is unknown;
+    baselines do not compete."""
     asked = [row for row in rows if row.runs and not row.is_baseline]
     benchmarks = {frozenset(run.dataset_id for run in row.runs) for row in asked}
     costs = [_cost(row) for row in asked]
     if len(benchmarks) != 1 or None in costs or any(run.status not in COMPLETED for row in asked for run in row.runs):
         return []
-    priced, without = list[tuple[float, str]](), list[str]()
+    priced, without = list[tuple[float, float, str, str]](), list[str]()
     for row, usd in zip(asked, costs, strict=True):
-        right = sum(run.numbers.outcomes.get(Outcome.CORRECT, 0) for run in row.runs)
+        right, done = (sum(counts) for counts in zip(*map(_right_of, row.runs), strict=True))
         if right:
-            count = n_of(right, sum(run.done for run in row.runs))
-            priced.append((1000 * (usd or 0.0) / right, f"{row.name} ({count} correct)"))
+            priced.append((-right / done, 1000 * (usd or 0.0) / right, row.name, n_of(right, done)))
         else:
             without.append(row.name)
-    of_price: dict[str, list[str]] = {}
-    for price, name in sorted(priced):
-        of_price.setdefault(money(price), []).append(name)
-    if not of_price:
+    if not priced:
         return []
-    (least, cheapest), *others = of_price.items()
-    dearer = "; ".join(f"{price} with {listed(names)}" for price, names in others)
-    said = [f"1,000 correct answers cost {'least ' if dearer else ''}with {listed(cheapest)}: {least}."]
-    return [*said, *([f"{dearer}."] if dearer else []), *([f"None correct: {listed(without)}."] if without else [])]
+    (_, price, best, count), *others = sorted(priced)
+    said = [f"{best} is correct most often, {count}; 1,000 correct answers cost {money(price)}."]
+    cheaper, dearer = ([each for each in others if (each[1] < price) == is_cheaper] for is_cheaper in (True, False))
+    for word, found in (("Cheaper", cheaper), ("Not cheaper", dearer)):
+        if found:
+            said.append(f"{word}: {'; '.join(f'{name} {money(usd)}, {n} correct' for _, usd, name, n in found)}.")
+    return [*said, *([f"None correct: {listed(without)}."] if without else [])]
+
+
+def _right_of(run: Run) -> tuple[int, int]:
+    """How many results are correct, of how many."""
+    return run.numbers.outcomes.get(Outcome.CORRECT, 0), run.done
 
 
 def _cost(row: Row) -> float | None:

@@ -41,8 +41,7 @@ _NARROW = 66
 @dataclass(frozen=True, slots=True)
 class Scored:
     """A mark: a model in a variant with its mean and interval; ``group`` has the letters of its groups, ``more`` stands
-    behind the number. The ``second`` of two runs has the color that it has elsewhere on their page, as has the second
-    variant."""
+    behind the number."""
 
     model: str
     variant: str
@@ -51,7 +50,6 @@ class Scored:
     high: float
     group: str = ""
     more: str = ""
-    second: bool = False
 
     @classmethod
     def of(cls, model: str, mean: float, low: float | None, high: float | None, more: str = "") -> Self:
@@ -131,7 +129,7 @@ class LargeRuler:
 
     def _mark(self, each: Scored, y: int) -> Iterator[SafeString]:
         sign = self.variants.index(each.variant) if self.legend else 0
-        look = " second" if each.second or sign == 1 else ""
+        look = " second" if sign == 1 else ""
         inner = ((each.low + each.mean) / 2, (each.mean + each.high) / 2)
         for name, low, high in (("band", each.low, each.high), ("half", *inner)):
             yield format_html(

@@ -10,6 +10,8 @@ from django.urls import reverse
 from benchmarks.models import Run
 from benchmarks.presentation import sentences
 from benchmarks.presentation.labels import prompt_variant, sentence_case
+from benchmarks.presentation.ranks import listed
+from benchmarks.queries.shapes import ends_of_shapes
 from benchmarks.summary import Counted
 from frontend import charts, difficulty_charts
 from frontend.chart_parts import Chart, Row, figures
@@ -59,21 +61,28 @@ def surface_charts(run: Run, metric: str, others: Sequence[Run] = ()) -> list[Ch
 
 
 def surface_said(run: Run, metric: str) -> list[str]:
-    """Whether the score changes from the fewest shapes to the most, and the lowest cell of the surface; empty without
-    several numbers of shapes."""
+    """Whether the score changes from the fewest shapes to the most, over which task classes, and the lowest cell of the
+    surface; empty without several numbers of shapes."""
     row = next((row for row in metric_rows(run) if row.name == metric), None)
-    levels, cells = _variant_cells(run, metric), _surface_cells(run, metric)
-    if row is None or len(levels) < 2 or not cells:
+    ends, cells = ends_of_shapes(run, metric), _surface_cells(run, metric)
+    if row is None or ends is None:
         return []
-    shown = (levels[0], levels[-1])
-    ends = [f"{row.words(end['mean'])} with {end['n_shapes']} shapes (n = {end['n']})" for end in shown]
-    if change := sentences.change(*(run.parts.at("n_shapes", str(end["n_shapes"]), metric) for end in shown)):
-        said = f"The score {change} from {ends[0]} to {ends[1]}."
+    few, many = (
+        f"{row.words(of.mean or 0.0)} with {n_shapes} shapes (n = {sentences.n_of_mean(metric, of)})"
+        for n_shapes, of in ((ends.few, ends.first), (ends.many, ends.last))
+    )
+    if ends.change:
+        said = f"The score {ends.change} from {few} to {many}."
     else:
-        said = f"The score is {ends[0]} and {ends[1]}: no significant change."
+        said = f"The score is {few} and {many}: no significant change."
     lowest = min(cells, key=lambda cell: cell["mean"])
     where = f"{lowest['group']} with {lowest['n_shapes']} shapes"
-    return [said, f"Lowest cell: {where}, {row.words(lowest['mean'])}, n = {lowest['n']}."]
+    left_out = f"Without {listed([*map(sentence_case, ends.missing)])}, not asked at both ends."
+    return [
+        said,
+        *([left_out] if ends.missing else []),
+        f"Lowest cell: {where}, {row.words(lowest['mean'])}, n = {lowest['n']}.",
+    ]
 
 
 def variant_of(run: Run) -> str:

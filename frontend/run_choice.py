@@ -61,7 +61,7 @@ def _of_benchmark(runs: Sequence[Run], first: Run | None, *, is_open: bool) -> O
     return OfBenchmark(runs[0].dataset.title, versions.pop() if len(versions) == 1 else "", rows, is_open)
 
 
-def likely(offered: Sequence[Run], *, task_by_task: bool = False) -> list[Comparison]:
+def likely(offered: Sequence[Run]) -> list[Comparison]:
     """For each benchmark the latest runs of several models that were asked the same: of all its tasks if there are any,
     and of as many models as possible."""
     groups: dict[tuple[object, ...], dict[str, Run]] = {}
@@ -73,9 +73,8 @@ def likely(offered: Sequence[Run], *, task_by_task: bool = False) -> list[Compar
         known = best.setdefault(runs[0].dataset_id, runs)
         if (runs[0].limit is None, len(runs)) > (known[0].limit is None, len(known)):
             best[runs[0].dataset_id] = runs
-    page = "frontend:compare-tasks" if task_by_task else "frontend:compare"
-    several = [runs[:COMPARED] for runs in best.values()][:LIKELY]
-    return [_comparison(runs, listed(sorted(run.model_label for run in runs)), page) for runs in several]
+    several = [sorted(runs[:COMPARED], key=lambda run: run.model_label) for runs in best.values()][:LIKELY]
+    return [replace(_comparison(runs, listed([run.model_label for run in runs])), chosen=runs) for runs in several]
 
 
 def on_one_benchmark(chosen: Sequence[Run], offered: Sequence[Run]) -> Iterator[Comparison]:
@@ -99,6 +98,6 @@ def on_one_benchmark(chosen: Sequence[Run], offered: Sequence[Run]) -> Iterator[
             yield Comparison("", "", alone.dataset.title, apart, runs)
 
 
-def _comparison(runs: Sequence[Run], label: str, page: str = "frontend:compare") -> Comparison:
+def _comparison(runs: Sequence[Run], label: str) -> Comparison:
     query = urlencode({"runs": ",".join(str(run.pk) for run in runs)})
-    return Comparison(label, f"{reverse(page)}?{query}", runs[0].dataset.title)
+    return Comparison(label, f"{reverse('frontend:compare')}?{query}", runs[0].dataset.title)

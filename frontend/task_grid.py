@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,12 +67,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class AnswerCard:
-    """The answer of one run. ``marks`` show how it differs from that of the reference run; ``is_unlike`` that they
-    would be marks all over."""
+    """An answer with all runs that gave it and were scored alike, each with its name and result. ``marks`` show how it
+    differs from that of the reference run; ``is_unlike`` that they would be marks all over."""
 
-    run: Run
-    name: str
-    result: Result | None
+    of: Sequence[tuple[Run, str, Result | None]]
     score: str
     is_right: bool
     text: Excerpt | None
@@ -153,8 +151,7 @@ def answers_said(page: reads.TaskPage, names: Sequence[str], dataset: str = "") 
         said = [f"{on}{head}, and {number(wrong) if wrong else 'none'} {'are' if wrong > 1 else 'is'} wrong in all."]
         alone = [f"{name} {number(n)}" for name, n in zip(names, page.alone, strict=True) if n]
         if alone:
-            n = sum(page.alone)
-            said.append(f"{plural(n, 'task')} {'is' if n == 1 else 'are'} right in one run alone: {', '.join(alone)}.")
+            said.append(f"Right in one run alone: {', '.join(alone)}.")
     if page.disagree != total - right - wrong:
         said.append(f"Scores, partial ones included, differ on {number(page.disagree)}.")
     return said
@@ -172,13 +169,14 @@ def _shows(
         **reads.SHOWN,
         "only": f"Only {own} right",
         "only_wrong": f"Only {base} right" if len(names) == 2 else f"Only {own} wrong",
-        "lost": f"Right in {base}, now wrong in {own}",
+        "lost": f"Right in {base}, wrong in {own}",
         "worse": f"{own} worse than {base}",
     }
     found = []
     for show, title in titles.items():
         is_chosen = show == filters.show
-        if is_chosen or (page.counts[show] and show not in page.alike):
+        is_all = bool(show) and page.counts[show] == page.total
+        if is_chosen or (page.counts[show] and show not in page.alike and not is_all):
             is_removable = is_chosen and show != usual
             url = _query(given, show=None if is_removable else show, page=None, open=None)
             found.append(Shown(title, page.counts[show], url, is_chosen, is_removable))
@@ -219,12 +217,16 @@ def _query(given: QueryDict, **changes: str | None) -> str:
 
 def _opened(opened: reads.OpenTask, names: dict[int, str], baseline: Run, marked: bool) -> dict[str, Any]:
     texts = {answer.run.pk: _text(answer) for answer in opened.answers}
+    alike: dict[Hashable, list[reads.Answer]] = {}
+    for answer in opened.answers:
+        alike.setdefault(_shown_of(answer, texts[answer.run.pk]), []).append(answer)
+    answers = _counted(opened.answers)
     return {
         "task": opened.task,
         "input": excerpt(opened.task.input),
         "expected": excerpt(opened.task.expected_output, ANSWER_LENGTH),
-        "answers": _counted(opened.answers),
-        "cards": [_card(answer, names[answer.run.pk], texts, baseline, marked) for answer in opened.answers],
+        "answers": answers if len(answers) < len(alike) else [],
+        "cards": [_card(same, names, texts, baseline, marked) for same in alike.values()],
         "canvas": canvas_of_task(opened.task),
         "doubt": doubt_about(opened.task),
         "marked": marked,
@@ -244,17 +246,25 @@ def _counted(answers: Sequence[reads.Answer]) -> list[tuple[str, int]]:
     return Counter(text for text in texts if text and len(text) <= LONGEST_SHORT_ANSWER).most_common(6)
 
 
-def _card(answer: reads.Answer, name: str, texts: dict[int, str | None], baseline: Run, marked: bool) -> AnswerCard:
+def _shown_of(answer: reads.Answer, text: str | None) -> Hashable:
+    """What a card shows of an answer; those that are alike in it are one card."""
+    result, score = answer.result, answer.score
+    ended = (result.outcome, result.state, result.error_message) if result else None
+    return text, ended, (score.value, score.reason) if score else None, answer.run.texts_pruned
+
+
+def _card(
+    same: Sequence[reads.Answer], names: dict[int, str], texts: dict[int, str | None], baseline: Run, marked: bool
+) -> AnswerCard:
+    answer = same[0]
     text, other = texts[answer.run.pk], texts[baseline.pk]
     compared, is_unlike = None, False
-    if marked and text and other and answer.run.pk != baseline.pk:
+    if marked and text and other and all(each.run.pk != baseline.pk for each in same):
         compared = difference(other[:DIFF_LENGTH], text[:ANSWER_LENGTH])
         is_unlike = compared is None
     score = answer.score
     return AnswerCard(
-        run=answer.run,
-        name=name,
-        result=answer.result,
+        of=[(each.run, names[each.run.pk], each.result) for each in same],
         score=written(score.value) if score and score.value is not None else "",
         is_right=score is not None and score.value is not None and score.value >= RIGHT,
         text=None if text is None else excerpt(text, ANSWER_LENGTH),

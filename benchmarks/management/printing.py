@@ -180,7 +180,7 @@ def statistics_text(run: Run) -> str:
         parts.append(f"Refused, cut off, unreadable\n{FAULT_RATES.text(faults)}")
     for metric, chance in (summary.chance or {}).items():
         rows = ABOVE_SHORTCUTS.text(guessed_rows(run, metric, chance))
-        parts.append(f"{metric}, above shortcuts\n{rows}\n{shortcuts_note(chance)}")
+        parts.append(f"{metric}, above the best guess\n{rows}\n{shortcuts_note(chance)}")
     if summary.thresholds:
         parts.append(THRESHOLDS.text(summary.thresholds))
     for metric, repeats in (summary.reliability or {}).items():

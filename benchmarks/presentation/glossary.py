@@ -122,8 +122,8 @@ GLOSSARY = {
         "measured.",
     ),
     "shortcuts": Entry(
-        "Above shortcuts",
-        "(score − guess rate) / (1 − guess rate): 0 is the best shortcut that does not read the canvas or question, 1 "
+        "Above best guess",
+        "(score − guess rate) / (1 − guess rate): 0 is the best guess that does not read the canvas or question, 1 "
         "is perfect. Random guesses may be below 0.",
     ),
     "guess_rate": Entry(

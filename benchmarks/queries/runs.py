@@ -357,10 +357,11 @@ def moved_by(old: DatasetVersion, new: DatasetVersion, most: int) -> list[tuple[
     return [(run, by_source.get(run.pk)) for run in moved]
 
 
-def runs_with_surface(most: int = 5) -> list[Run]:
-    """The latest completed runs of models on whole canvas sets, which have a difficulty surface."""
+def runs_with_surface(model: str, most: int = 5) -> list[Run]:
+    """The latest completed runs on whole canvas sets, which have a difficulty surface: those of the model first."""
     on_canvases = runs().filter(status__in=COMPLETED, limit=None).exclude(representation="")
-    return list(on_canvases.exclude(model__startswith="baseline/").order_by("-pk")[:most])
+    own_first = Case(When(model=model, then=0), default=1)
+    return list(on_canvases.exclude(model__startswith="baseline/").order_by(own_first, "-pk")[:most])
 
 
 def runs_to_rescore(old: DatasetVersion, new: DatasetVersion, most: int) -> list[Run]:

@@ -102,7 +102,8 @@ class OpenTask:
 @dataclass(frozen=True, slots=True)
 class TaskPage:
     """Page ``number`` of the ``count`` tasks that match. ``counts`` has the number of all tasks for each of ``SHOWN``,
-    ``alike`` those of it that show the same tasks as one before; ``alone`` how many tasks only this run has right."""
+    ``alike`` those of it that show the same tasks as one before; ``right`` how many tasks each run has right, ``alone``
+    how many of them no other."""
 
     rows: Sequence[TaskRow]
     number: int
@@ -110,6 +111,7 @@ class TaskPage:
     count: int
     total: int
     all_right: int
+    right: Sequence[int]
     alone: Sequence[int]
     counts: Mapping[str, int]
     alike: frozenset[str]
@@ -162,6 +164,7 @@ def task_page(
         count=len(at),
         total=len(tasks),
         all_right=int(np.count_nonzero(grid.n_right == len(columns))) if columns else 0,
+        right=[int(np.count_nonzero(own)) for own in grid.right],
         alone=[int(np.count_nonzero(own & (grid.n_right == 1))) for own in grid.right],
         counts={name: int(np.count_nonzero(matching)) for name, matching in kinds.items()},
         alike=frozenset(

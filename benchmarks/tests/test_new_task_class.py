@@ -124,7 +124,7 @@ def test_its_score_is_on_the_page_of_the_run(found: dict[str, Any]) -> None:
     answers = expected(found)
     share = max(answers.count(answer) for answer in answers) / len(answers)
     perfect, guessing = (
-        numbers_beside(run["page"].partition("above shortcuts</h3>")[2], "new") for run in found["runs"]
+        numbers_beside(run["page"].partition("above the best guess</h3>")[2], "new") for run in found["runs"]
     )
     assert perfect[1] == 1
     assert guessing[1] == pytest.approx(share, abs=0.0005)

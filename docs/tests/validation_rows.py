@@ -244,10 +244,10 @@ ESTIMATES = (
         ("**Averages over variants",),
     ),
     Row(
-        "Guess rate, score above shortcuts",
+        "Guess rate, score above the best guess",
         "CorrectedGroup.guess; Corrected.*; head Guess rate; head Majority guess; head Rule, all; head "
-        "Above shortcuts; term shortcuts; term guess_rate; term without_canvas",
-        "Above shortcuts",
+        "Above best guess; term shortcuts; term guess_rate; term without_canvas",
+        "Above best guess",
         (13, 19),
         "benchmarks.statistics.chance:corrected_average",
         "Abbott's formula by hand; simulated guessers",

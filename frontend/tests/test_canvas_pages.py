@@ -201,3 +201,26 @@ def test_the_surface_says_how_the_score_changes_with_the_shapes(
     run = make_scored_run(dataset, [few if n == 3 else many for n in shapes], metrics=["task_score"])
     counts = {name: f"{shapes.count(n)} of {shapes.count(n)}" for name, n in (("few", 3), ("many", 4))}
     assert said.format(**counts) in page(client, f"/runs/{run.pk}/surface/").partition('aria-label="Verdict"')[2]
+
+
+def test_the_change_with_the_shapes_is_over_the_classes_that_are_asked_at_both_ends(client: Client) -> None:
+    dataset = make_canvas_set((3,) * 12 + (8,) * 12).dataset
+    tasks = list(dataset.current_version.tasks.order_by("position"))
+    at_few, at_many = ({task.group for task in tasks if task.n_shapes == n} for n in (3, 8))
+    assert at_many - at_few == {"transitivity"}, "which needs more shapes"
+    run = make_scored_run(dataset, [float(task.group != "transitivity") for task in tasks], metrics=["task_score"])
+    few, many = (sum(task.n_shapes == n and task.group in at_few for task in tasks) for n in (3, 8))
+    said = page(client, f"/runs/{run.pk}/surface/").partition('aria-label="Verdict"')[2].partition("</section>")[0]
+    assert (
+        f"The score is 1.000 with 3 shapes (n = {few} of {few}) and 1.000 with 8 shapes (n = {many} of {many}): "
+        "no significant change."
+    ) in said
+    assert "Without Transitivity, not asked at both ends." in said
+    assert "The score falls" not in page(client, f"/canvases/{dataset.slug}/?run={run.pk}")
+    fallen = make_scored_run(dataset, [float(task.n_shapes == 3) for task in tasks], metrics=["task_score"])
+    assert f"falls from 1.000 with 3 shapes (n = {few} of {few}) to 0.000" in page(
+        client, f"/runs/{fallen.pk}/surface/"
+    )
+    assert "The score falls from 1.000 with 3 to 0.000 with 8 shapes, without transitivity." in page(
+        client, f"/canvases/{dataset.slug}/?run={fallen.pk}"
+    )

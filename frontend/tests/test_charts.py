@@ -192,13 +192,6 @@ def test_differences_stand_around_zero() -> None:
     assert re.findall(r'<svg x="([\d.]+)%" y="\d+" overflow="visible"><path class="knob"', panel) == ["25.00", "75.00"]
 
 
-def test_the_difference_of_the_second_of_two_runs_has_its_color() -> None:
-    rows = [("b", -0.1, -0.2, 0.0, 50)]
-    colored = panel_of(charts.deltas(rows, "a", SCORE, is_pair=True))
-    assert re.findall('class="([a-z ]*second)"', colored) == ["band second", "half second", "knob second"]
-    assert "second" not in panel_of(charts.deltas(rows, "a", SCORE))
-
-
 def test_a_score_over_time_names_versions_and_dates() -> None:
     panel = panel_of(charts.score_over_time("history-1", "x", "Exact match", HISTORY, SCORE))
     assert "v2" in text_of(panel)

@@ -244,7 +244,7 @@ def test_the_page_shows_what_each_variant_asks(client: Client) -> None:
     headings = re.split(r'<dt class="anywhere">(.*?)</dt>', shown)[1:]
     of = dict(zip(headings[::2], headings[1::2], strict=True))
     assert list(of) == ["plain", "terse", "All runs"]
-    assert "As for all runs" in of["plain"]
+    assert "Nothing of its own" in of["plain"]
     assert "Use &lt;b&gt;one&lt;/b&gt; word." in of["terse"]
     assert "<p>Temperature: 0.5</p>" in of["terse"]
     assert "<p>Max output tokens: 9</p>" in of["All runs"]
@@ -309,15 +309,15 @@ def test_the_cost_names_what_is_not_known_and_the_setup_is_a_file(client: Client
     assert "name: Prompts &lt;b&gt;" in setup, "a name given later"
 
 
-def test_whose_correct_answers_cost_least_is_said(client: Client) -> None:
+def test_the_price_of_correct_answers_is_said_with_how_many_are_correct(client: Client) -> None:
     experiment = finished_experiment()
     for model, usd in (("loop/large", 0.38), ("loop/small", 0.01), ("loop/tiny", 0.03)):
         experiment.runs.filter(model=model).update(cost_usd=usd, done=40)
     text = page(client, f"/experiments/{experiment.pk}/cost/")
-    assert "1,000 correct answers cost least with small (5 of 40 correct): $2." in text
-    assert "$10.00 with large (38 of 40 correct) and tiny (3 of 40 correct)." in text
+    assert "large is correct most often, 38 of 40; 1,000 correct answers cost $10.00." in text
+    assert "Cheaper: small $2.00, 5 of 40 correct. Not cheaper: tiny $10.00, 3 of 40 correct." in text
     experiment.runs.filter(model="loop/tiny").update(cost_usd=None)
-    assert "cost least" not in page(client, f"/experiments/{experiment.pk}/cost/")
+    assert "most often" not in page(client, f"/experiments/{experiment.pk}/cost/")
 
 
 @pytest.mark.parametrize("tab", ["", "answers/", "failures/", "cost/", "setup/"])
@@ -356,7 +356,9 @@ def test_a_task_opens_below_its_row_with_every_answer(client: Client) -> None:
     path, pk = links[0][0].replace("&amp;", "&"), links[0][1]
     assert path == f"?show=disagree&open={pk}"
     opened = page(client, f"/experiments/{experiment.pk}/answers/{path}")
-    assert opened.count('class="answer-card') == 3
+    assert opened.count('class="answer-card') == 2, "equal answers with equal scores are one"
+    assert "<b>large, small</b>" in opened
+    assert opened.count("Result in run") == 3
     assert "What is" in opened.partition("drawer")[2]
     closing = re.findall(r'aria-expanded="true" href="([^"]+)#', opened)
     assert closing == ["?show=disagree"]
@@ -364,7 +366,7 @@ def test_a_task_opens_below_its_row_with_every_answer(client: Client) -> None:
     assert "Underlined" not in page(client, f"/experiments/{experiment.pk}/answers/{path}&diff=0")
     two = experiment.runs.exclude(model="loop/tiny").values_list("pk", flat=True)
     chosen = page(client, f"/experiments/{experiment.pk}/answers/?open={pk}&runs={two[0]},{two[1]}")
-    assert chosen.count('class="answer-card') == 2
+    assert chosen.count("Result in run") == 2
     assert page(client, f"/experiments/{experiment.pk}/answers/?open=x&runs=,y").count("answer-card") == 0
 
 

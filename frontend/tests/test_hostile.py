@@ -107,6 +107,7 @@ def addresses_of(run: Run) -> dict[str, list[str]]:
     """Route → addresses at which something of the run, its dataset or its canvas set is shown."""
     result = run.results.order_by("pk").first()
     other = Run.objects.filter(OF_MODELS).exclude(model=run.model).get()
+    before = Run.objects.filter(model=run.model, dataset=run.dataset).exclude(pk=run.pk).latest("pk")
     preference = Run.objects.get(kind=RunKind.PREFERENCE).pk
     assert result is not None
     shown, slug, task = f"/runs/{run.pk}/", run.dataset.slug, result.task_id
@@ -154,7 +155,7 @@ def addresses_of(run: Run) -> dict[str, list[str]]:
         "whole-text": [f"{shown}results/{result.pk}/actual.txt"],
         "compare": [f"/compare/?runs={run.pk},{other.pk}", "/compare/"],
         "compare-tasks": [f"/compare/tasks/?runs={run.pk},{other.pk}&open={task}", "/compare/tasks/?runs=%3Cscript%3E"],
-        "compare-chart": [f"/compare/deltas.svg?runs={run.pk},{other.pk}"],
+        "compare-chart": [f"/compare/deltas.svg?runs={run.pk},{other.pk},{before.pk}"],
         "leaderboard": [f"/leaderboard/?dataset={slug}"],
         "overall-leaderboard": ["/leaderboard/overall/", "/leaderboard/overall/?dataset=%3Cscript%3E&dataset=%1B"],
         "leaderboard-chart": [f"/leaderboard/ranking.svg?dataset={slug}"],

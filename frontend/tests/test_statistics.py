@@ -79,7 +79,7 @@ def test_the_mean_above_shortcuts_is_shown_beside_the_raw_one(canvases: Dataset,
     assert f"Scores: {run.total} of {run.total}" in head
     assert f"may be below 0. All words {corrected}" in head
     board = words(client, f"/leaderboard/?dataset={canvases.slug}")
-    assert "Above shortcuts" in board
+    assert "Above best guess" in board
     assert f"{raw} {corrected}" in board
 
 
@@ -172,7 +172,7 @@ def test_a_contamination_check_is_started_and_shown_on_the_page(canvases: Datase
 def test_a_run_without_such_statistics_has_no_section_for_them(client: Client) -> None:
     run = make_scored_run()
     page = words(client, f"/runs/{run.pk}/")
-    assert "Above shortcuts" not in page
+    assert "Above best guess" not in page
     assert "Check for contamination" not in page
 
 

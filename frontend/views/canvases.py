@@ -20,13 +20,14 @@ from django.views.decorators.http import require_POST, require_safe
 from benchmarks.analysis.matrices import short_names
 from benchmarks.models import COMPLETED, Outcome, Result, Run
 from benchmarks.presentation import sentences
-from benchmarks.presentation.labels import prompt_variant, sentence_case
+from benchmarks.presentation.labels import prompt_variant, sentence_case, words
 from benchmarks.presentation.numbers import n_of, plural, score
 from benchmarks.presentation.ranks import listed
 from benchmarks.presentation.texts import visible
 from benchmarks.queries import canvas_sets as reads
 from benchmarks.queries.benchmarks import benchmarks_of
 from benchmarks.queries.live import live_state
+from benchmarks.queries.shapes import ends_of_shapes
 from benchmarks.queries.tables.canvas_sets import (
     AUDIT,
     BY_CLASS,
@@ -148,7 +149,7 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
         "run": run,
         "classes": BY_CLASS.of(by_class) if run else None,
         "shapes": BY_SHAPES.of(by_shapes) if len(by_shapes) > 1 else None,
-        "said": _said_of_run(run, by_class, by_shapes) if run else "",
+        "said": _said_of_run(run, by_class) if run else "",
         "answers": reads.answers_of(canvas_set, filters.task) if filters.task else [],
         **_head(request, canvas_set),
     }
@@ -368,7 +369,7 @@ def _usual_run(runs: Sequence[Run]) -> Run | None:
     return next((run for run in completed if not run.is_baseline), next(iter(completed), None))
 
 
-def _said_of_run(run: Run, by_class: Sequence[LevelRow], by_shapes: Sequence[LevelRow]) -> str:
+def _said_of_run(run: Run, by_class: Sequence[LevelRow]) -> str:
     """How the run whose answers the gallery shows scored, on which classes best and worst, and whether the score
     changes from the fewest shapes to the most."""
     numbers = run.numbers_of(run.headline)
@@ -376,7 +377,7 @@ def _said_of_run(run: Run, by_class: Sequence[LevelRow], by_shapes: Sequence[Lev
         return ""
     counted = sentences.n_of_mean(run.headline, numbers)
     said = f"{visible(run.model)} scores {score(numbers.mean)} on this set, n = {counted}"
-    trend = _trend(by_shapes)
+    trend = _trend(run)
     if len(by_class) < 2:
         return f"{said}.{trend}"
     best, worst = by_class[0], by_class[-1]
@@ -385,13 +386,13 @@ def _said_of_run(run: Run, by_class: Sequence[LevelRow], by_shapes: Sequence[Lev
     return f"{said}: best on {best.name.lower()}, worst on {worst.name.lower()}.{trend}"
 
 
-def _trend(by_shapes: Sequence[LevelRow]) -> str:
-    if len(by_shapes) < 2:
+def _trend(run: Run) -> str:
+    ends = ends_of_shapes(run, run.headline)
+    if ends is None or not ends.change:
         return ""
-    ends = by_shapes[0], by_shapes[-1]
-    few, many = (f"{score(end.score.mean)} with {end.name}" for end in ends)
-    change = sentences.change(*(end.of for end in ends))
-    return f" The score {change} from {few} to {many}." if change else ""
+    few, many = f"{score(ends.first.mean)} with {ends.few}", f"{score(ends.last.mean)} with {ends.many} shapes"
+    without = f", without {listed([*map(words, ends.missing)])}" if ends.missing else ""
+    return f" The score {ends.change} from {few} to {many}{without}."
 
 
 def _tabs(request: HttpRequest, canvas_set: CanvasSet) -> dict[str, object]:

@@ -44,9 +44,9 @@ def compare(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def tasks(request: HttpRequest) -> HttpResponse:
-    """The tasks of the chosen runs. Without any, the page that chooses them."""
+    """The tasks of the chosen runs. Without any, the page that chooses them, where both ways to compare are offered."""
     if "runs" not in request.GET:
-        return HttpResponseRedirect(f"{reverse('frontend:compare')}?for=tasks")
+        return HttpResponseRedirect(reverse("frontend:compare"))
     chosen = _chosen(request)
     metrics = common_metrics(chosen)
     metric = _metric(request, metrics)
@@ -75,9 +75,8 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
     asked = params.run_ids(request.GET)[:MOST_RUNS]
     to = reverse("frontend:compare") if chosen else None
     crumbs = [("Compare", to), *([(plural(len(chosen), "run"), None)] if chosen else [])]
-    for_tasks = not asked and request.GET.get("for") == "tasks"
     context: dict[str, Any] = {
-        "title": "Compare runs task by task" if for_tasks else _title(chosen),
+        "title": _title(chosen),
         "crumbs": trail("runs", *crumbs),
         "chosen": chosen,
         "chosen_ids": [run.pk for run in chosen],
@@ -87,14 +86,13 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
         "metrics": [metric_row(name) for name in metrics],
         "metric": metric,
         "most": MOST_RUNS,
-        "for_tasks": for_tasks,
         "may_launch": may_launch(request.user),
         "may_compare_answers": may_launch(request.user) and not any(run.representation for run in chosen),
     }
     if len(chosen) < 2 or not metric:
         return context | {
-            "likely": likely(offered, task_by_task=for_tasks) if len(chosen) < 2 else (),
-            "on_one": [*on_one_benchmark(chosen, offered)],
+            "likely": likely(offered) if len(chosen) < 2 else (),
+            "on_one": sorted(on_one_benchmark(chosen, offered), key=lambda each: (-len(each.chosen), not each.url)),
         }
     margin = params.margin(request.GET)
     pairs = compared_runs(chosen, with_first=True, margin=margin)
@@ -158,7 +156,7 @@ def _absent(missing: Sequence[int]) -> str:
 
 def _charts(context: dict[str, Any]) -> list[Chart | None]:
     against = context.get("against", [])
-    drawn = [_deltas(against, context["metric"], is_pair="pair" in context)] if against else []
+    drawn = [_deltas(against, context["metric"])] if len(against) > 1 else []  # one stands in the table of both
     return [*drawn, *(matrix_charts(context) if "ranked" in context else [])]
 
 
@@ -201,10 +199,10 @@ def _metric(request: HttpRequest, metrics: Sequence[str]) -> str:
     return chosen if chosen in metrics else next(iter(metrics), "")
 
 
-def _deltas(against: Sequence[Compared], metric: str, *, is_pair: bool) -> Chart | None:
+def _deltas(against: Sequence[Compared], metric: str) -> Chart | None:
     rows = [
         (pair.name_b, c.difference, c.low, c.high, c.n_shared)
         for pair, c in ((pair, pair.comparison) for pair in against)
         if c.difference is not None and c.low is not None and c.high is not None
     ]
-    return charts.deltas(rows, against[0].name_a, metric_row(metric), is_pair=is_pair) if rows else None
+    return charts.deltas(rows, against[0].name_a, metric_row(metric)) if rows else None

@@ -208,6 +208,7 @@ def board(query: QueryDict) -> dict[str, Any]:
         "has_readable": any(row.score.readable for row in rows),
         "has_corrected": any(row.score.corrected for row in rows),
         "has_thresholds": any(row.threshold for row in rows),
+        "threshold_levels": _threshold_levels(table.places),
         "has_streamed": any(row.first_token for row in rows),
         "rows": rows,
         "best_for_price": _best_for_price(rows),
@@ -274,6 +275,17 @@ def _row(place: rankings.Place, table: RankedTable) -> Row:
         rubric=run.rubric_version(metric),
         differs=place.differs,
     )
+
+
+def _threshold_levels(places: Iterable[rankings.Place]) -> str:
+    """Of which numbers of shapes the thresholds are, if they are all of the same, though not of all that were asked."""
+    fits = [(place.run, place.threshold) for place in places if place.threshold and place.threshold.levels]
+    spans = {(levels[0].difficulty, levels[-1].difficulty) for levels in (fit.levels for _, fit in fits)}
+    asked = {int(level) for run, _ in fits for level in run.parts.facets.get("n_shapes", {})}
+    if len(spans) != 1 or len(asked) <= len(fits[0][1].levels):
+        return ""
+    first, last = spans.pop()
+    return f"from {first:g} to {last:g} shapes, where all task classes are asked"
 
 
 def _best_for_price(rows: Sequence[Row]) -> set[int]:

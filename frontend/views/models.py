@@ -88,7 +88,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
         "two_runs": of_two_runs(histories),
         "runs": runs_table(latest, "Runs of the model", ["model"]),
-        "at_zero": "" if is_baseline else _at_zero(latest),
+        "at_zero": [] if is_baseline else _at_zero(latest),
         "served": SERVED.of(served) if len(served) > 1 else None,
         "answered_as": served[0] if len(served) == 1 else None,
         "runs_shown": RUNS_SHOWN,
@@ -212,8 +212,6 @@ def _spends(rows: Sequence[StandingRow], totals: ModelTotals) -> str:
     return f"{cost}{failed} failed."
 
 
-def _at_zero(latest: Iterable[Run]) -> str:
-    """Which of the latest runs have no answer right, as a sentence; empty for none."""
-    wrong = [run for run in latest if is_score(run.headline) and run.numbers_of(run.headline).mean == 0]
-    named = listed([f"{run.pk} ({run.variant})" if run.variant else str(run.pk) for run in wrong])
-    return f"No answer is right in {'run' if len(wrong) == 1 else 'runs'} {named}." if wrong else ""
+def _at_zero(latest: Iterable[Run]) -> list[Run]:
+    """Those of the latest runs that have no answer right."""
+    return [run for run in latest if is_score(run.headline) and run.numbers_of(run.headline).mean == 0]

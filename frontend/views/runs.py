@@ -338,7 +338,9 @@ def surface(request: HttpRequest, pk: int) -> HttpResponse:
     }
     if not drawn:
         context |= {
-            "with_surface": runs_table(reads.runs_with_surface(), "Runs with a difficulty surface", page="surface"),
+            "with_surface": runs_table(
+                reads.runs_with_surface(run.model), "Runs with a difficulty surface", page="surface"
+            ),
             "canvas_set": canvas_sets().exclude(dataset=None).first(),
         }
         context["may_launch"] = may_launch(request.user)

@@ -1,4 +1,4 @@
-"""Scores above shortcuts, and thresholds: the difficulty at which a model is halfway between guessing and perfect.
+"""Scores above the best guess, and thresholds: the difficulty at which a model is halfway between guessing and perfect.
 
 Guess rates are known by task class for canvas runs, and over the tasks with choices for multiple choice.
 """
@@ -124,7 +124,7 @@ def _choice_guess_rate(run: Run) -> float | None:
 def chance_numbers(
     run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: Mapping[str, Guess]
 ) -> dict[str, Chance]:
-    """Metric → its scores above shortcuts; empty if no guess rate is known."""
+    """Metric → its scores above the best guess; empty if no guess rate is known."""
     numbers = {}
     if guesses:
         numbers[CANVAS_METRIC] = _by_task_class(run, cells, means, guesses)
@@ -143,7 +143,7 @@ def _by_task_class(run: Run, cells: Mapping[Cell, Sums], means: Means, guesses: 
     }
     left_out = [name for name in run.task_classes if name not in groups]
     if lacking := _asked_classes(cells) - groups.keys():
-        average = no_interval(f"needs a score above shortcuts for {', '.join(map(words, sorted(lacking)))}")
+        average = no_interval(f"needs a score above the best guess for {', '.join(map(words, sorted(lacking)))}")
     elif len(groups) == 1:
         average = next(iter(groups.values()))[2]
     else:

@@ -56,7 +56,9 @@ BENCHMARKS_OF = Table[Benchmark](
 
 def _latency(run: Run) -> Cell:
     latency = run.numbers.latency_ms
-    return [milliseconds(latency.p50), soft(f" of {number(latency.n)}")] if latency else MISSING
+    if latency is None:
+        return MISSING
+    return [milliseconds(latency.p50), *([soft(f" n = {number(latency.n)}")] if latency.n != run.done else [])]
 
 
 COSTS = Table[Run](

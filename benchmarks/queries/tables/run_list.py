@@ -111,7 +111,7 @@ def _strip(runs: Sequence[Run]) -> Cell:
     strip = Strip(others, Mean(_mean(best), low, high), None, label, width=120)
     name = ", ".join(filter(None, [best[0].model.rpartition("/")[2], best[0].variant]))
     is_highest = all(_mean(best) > other for other in others)
-    return [strip, *([_beneath(f"highest: {name}")] if is_highest else [])]
+    return [strip, *([_beneath(f"{score(_mean(best))}: {name}")] if is_highest else [])]
 
 
 def _mean(runs: Sequence[Run]) -> float:

@@ -53,7 +53,7 @@ def guessed_rows(run: Run, metric: str, chance: Chance) -> Iterator[Guessed]:
 
 def shortcuts_note(chance: Chance) -> str:
     """What the table of ``Chance`` says above itself."""
-    note = "0 is the score of the best shortcut, 1 is perfect. Means with 95% intervals."
+    note = "0 is the score of the best guess, 1 is perfect. Means with 95% intervals."
     if not chance.left_out:
         return note
     names = ", ".join(map(words, chance.left_out))
@@ -65,17 +65,17 @@ def above_shortcuts(row: Guessed) -> Group:
 
 
 ABOVE_SHORTCUTS = Table[Guessed](
-    "Above shortcuts",
+    "Above best guess",
     [
         Column("Task class", lambda row: row.title, "name"),
         Column("Guess rate", lambda row: score(row.group.guess) if row.group else "", "number", info="guess_rate"),
         Column("Score", lambda row: mean(row.group.raw) if row.group else "", look="nowrap"),
-        Column("Above shortcuts", above_shortcuts, look="nowrap"),
+        Column("Above best guess", above_shortcuts, look="nowrap"),
         Column("n", lambda row: row.n_of, "number", "nowrap"),
     ],
     captioned=True,
     region=True,
-    label="Above shortcuts",
+    label="Above best guess",
 )
 THRESHOLDS = Table[Threshold](
     "Difficulty at which the score is halfway between guessing and perfect",
