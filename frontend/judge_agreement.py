@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from benchmarks.analysis.judge_agreement import JudgeAgreement
@@ -12,12 +12,18 @@ from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import n_of, number, plural, points
 from benchmarks.presentation.tables import Shown
 from benchmarks.queries.judge_agreement import DisputedAnswer, disputed_answers
-from benchmarks.queries.tables.judges import DISPUTED_ANSWERS, ESTIMATES, Estimate, estimates
+from benchmarks.queries.tables.judges import (
+    AGREEMENT_WITH,
+    DISPUTED_ANSWERS,
+    ESTIMATES,
+    Estimate,
+    Share,
+    estimates,
+)
 from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.prediction_powered import FEWEST, CorrectedMean
 from frontend.chart_parts import Chart, sentence
 from frontend.judges import CalibrationRow, calibration_row
-from frontend.large_ruler import LargeRuler, Scored
 from frontend.plots import Plot, round_axis
 
 SHOWN = 20
@@ -60,23 +66,14 @@ class AgreementPage:
         return urlencode(given)
 
     @property
-    def n_agreed(self) -> str:
-        return n_of(len(self.agreement.answers) - len(self.agreement.disagreements), len(self.agreement.answers))
-
-    @property
-    def ruler(self) -> LargeRuler:
+    def ruler(self) -> Shown[Share]:
         """How often the judge agrees with people, and with known answers if it is calibrated."""
-        people = self.agreement.agreement
-        shown = [(people.mean, people.low, people.high, "With people", self.n_agreed)]
+        people, n = self.agreement.agreement, len(self.agreement.answers)
+        agreed = n_of(n - len(self.agreement.disagreements), n)
+        rows = [Share("People", people.mean, people.low, people.high, agreed)]
         if (row := self.calibration) and row.numbers:
-            share = row.shares[0]
-            shown.append((share.mean, share.low, share.high, "With known answers", share.n_of))
-        scored = [
-            Scored.of(name, mean, low, high, more=f"({n_of_all})")
-            for mean, low, high, name, n_of_all in shown
-            if mean is not None
-        ]
-        return LargeRuler(scored, label="Agreement with 95% intervals. The numbers are beside it.")
+            rows.append(replace(row.shares[0], title="Known answers"))
+        return AGREEMENT_WITH.of(rows)
 
     @property
     def confusion(self) -> list[tuple[str, list[tuple[int, str]], int]]:
@@ -108,7 +105,7 @@ class AgreementPage:
     @property
     def disagreements(self) -> Shown[DisputedAnswer]:
         """The first ``SHOWN``."""
-        return DISPUTED_ANSWERS.of(disputed_answers(self.agreement.disagreements[:SHOWN]))
+        return DISPUTED_ANSWERS.of(disputed_answers(self.agreement.disagreements[:SHOWN], self.agreement.metric))
 
     @property
     def estimates(self) -> Shown[Estimate]:

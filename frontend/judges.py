@@ -19,6 +19,7 @@ from benchmarks.queries.judge_words import JudgeRow, rows_of
 from benchmarks.queries.judges import agreement_of, answers_to_judge
 from benchmarks.queries.tables.judges import BY_PHRASING, JUDGES, LENGTH_BIAS, LengthBias, Share
 from benchmarks.services.judges import calibratable_metrics
+from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.panel import JudgeOfPanel
 from benchmarks.statistics.prediction_powered import CorrectedMean
 from benchmarks.summary import Agreement, Panel
@@ -110,8 +111,8 @@ class CalibrationRow(JudgingRow):
         if accepts.mean is None or rejects.mean is None:
             return "", ""
         shares = (
-            f"It accepts {percent(accepts.mean)} of {plural(accepts.n, 'wrong answer')} and rejects "
-            f"{percent(rejects.mean)} of {plural(rejects.n, 'correct answer')}."
+            f"It accepts {_share(accepts)} of {plural(accepts.n, 'wrong answer')} and rejects "
+            f"{_share(rejects)} of {plural(rejects.n, 'correct answer')}."
         )
         return calibration_finding(self.found), shares
 
@@ -122,9 +123,7 @@ class CalibrationRow(JudgingRow):
         bound = self.found.accuracy.low
         if least is None or least[1].mean is None or bound is None or least[1].mean >= bound:
             return ""
-        name, share = least
-        bounds = interval(share.low, share.high, percent)
-        return f"Least accurate by phrasing: {name}, {percent(share.mean)} of {plural(share.n, 'answer')} ({bounds})."
+        return f"Least accurate by phrasing: {least[0]}."
 
     @property
     def needs_caution(self) -> bool:
@@ -163,6 +162,10 @@ class CalibrationRow(JudgingRow):
             ("Phrasings", ", ".join((self.run.calibration or {})["phrasings"])),
             ("Code version", self.run.code_version or MISSING),
         ]
+
+
+def _share(share: Interval) -> str:
+    return f"{percent(share.mean)} ({interval(share.low, share.high, percent)})"
 
 
 @dataclass(frozen=True, slots=True)

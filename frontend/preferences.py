@@ -20,6 +20,8 @@ from benchmarks.presentation.preferences import (
     basis_sentence,
     cycle_sentence,
     first_shown_sentence,
+    has_few_pairs,
+    headline,
     pairs_sentence,
     pooled_sentence,
     position_sentence,
@@ -175,7 +177,14 @@ class PreferenceRow(JudgingRow):
 
     @property
     def verdict(self) -> str:
+        if self.run.judge_model:
+            return headline(self.names, self.found, self.n_pairs)
         return verdict(self.names, self.found)
+
+    @property
+    def is_few(self) -> bool:
+        """Whether so few answers differ that the win rate says nothing: automatic ties make it look precise."""
+        return bool(self.run.judge_model) and has_few_pairs(self.found)
 
     @property
     def position(self) -> str:
@@ -296,10 +305,25 @@ class JudgedOrder:
     choice: str
     reason: str
 
+    @property
+    def place(self) -> str:
+        """Where the chosen answer was shown."""
+        return "first" if self.choice == self.first else "second"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAnswer:
+    """One answer of a pair, with its model and outcome, and the orders in which the judge ``chose`` it."""
+
+    name: str
+    text: Excerpt
+    outcome: str
+    chose: list[JudgedOrder]
+
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """Two answers to a task, each with its model and outcome, and the verdicts in the orders in which they were shown.
+    """Two answers to a task. ``undecided`` are the orders in which the judge chose neither.
 
     ``winner`` is the model that wins, or empty; ``people`` is what people chose, in either order, and how often.
     """
@@ -307,10 +331,10 @@ class PairRow:
     task: str
     input: Excerpt
     expected: Excerpt | None
-    answers: list[tuple[str, Excerpt, str]]
+    answers: list[ShownAnswer]
     winner: str
     verdict: str
-    orders: list[JudgedOrder]
+    undecided: list[JudgedOrder]
     people: list[tuple[str, int]]
 
     @property
@@ -379,7 +403,9 @@ def pairs_in_words(row: PreferenceRow, counts: Counter[str]) -> str:
     if row.numbers is None or not row.run.judge_model:
         return ""
     decided = [(each["name"], counts[str(each["run"])]) for each in row.candidates]
-    return pairs_sentence(counts[IDENTICAL], decided, counts[TIE], counts[DISAGREE])
+    tied, disagree = counts[TIE], counts[DISAGREE]
+    with_total = not row.is_few or bool(row.found.missing)
+    return pairs_sentence(counts[IDENTICAL], decided, tied, disagree, with_total=with_total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,23 +465,26 @@ def _pair_row(
         chosen.update({meant[own]: times for own, times in people[result.task.content_hash].items()})
     texts = {known["first"]: known["text"], known["second"]: known["other"]}
     originals = {run: compared.get((run, known["task"])) for run in texts}
+    if not row.run.judge_model or pair.identical:
+        orders = []
+    chose = {run: [order for order in orders if order.choice == names[run]] for run in texts}
     return PairRow(
         task=next((each.task.name for each in originals.values() if each), known["task"]),
         input=excerpt(shown[0].task.input, _SHOWN),
         expected=excerpt(expected, _SHOWN) if (expected := shown[0].task.expected_output) else None,
         answers=[
-            (names[run], excerpt(text, _SHOWN), each.outcome if (each := originals[run]) else "")
+            ShownAnswer(names[run], excerpt(text, _SHOWN), each.outcome if (each := originals[run]) else "", chose[run])
             for run, text in texts.items()
         ],
         winner=winner,
         verdict=titles[pair.verdict] if not winner else f"{winner} wins",
-        orders=orders if row.run.judge_model and not pair.identical else [],
+        undecided=[order for order in orders if not any(order in each for each in chose.values())],
         people=chosen.most_common(),
     )
 
 
 def _disagreement(row: PreferenceRow) -> str:
-    return "The orders disagree" if row.run.judge_model else "People disagree"
+    return "Choice changed with the order" if row.run.judge_model else "People disagree"
 
 
 def _against(pairs: Mapping[tuple[int, int], PairOfCandidates], a: int, b: int) -> PairOfCandidates:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -89,6 +90,7 @@ class ReviewForm(ProblemForm):
             named = f"run {chosen[0].pk}" if len(chosen) == 1 else f"{len(chosen)} runs"
             self.initial = {"name": f"Review of {named}", **self.initial}
         latest = [run for run in runs_to_offer(chosen) if run not in chosen]
+        self.more_runs = _more_runs(chosen, latest, name) if 0 < (self.available or 0) < ENOUGH else []
         self._offer("runs", [(run.pk, _run_title(run)) for run in (*chosen, *latest)])
         latest_of: dict[str, QuerySet[Any]] = {
             "experiment": Experiment.objects.order_by("-pk"),
@@ -109,8 +111,7 @@ class ReviewForm(ProblemForm):
         given = str(self.initial.get("size", ""))
         size = min(int(given) if given.isdigit() else self.fields["size"].initial, self.available)
         self.initial = {**self.initial, "size": size, "overlap": min(self.fields["overlap"].initial, size)}
-        decide = f"; to decide on a judge, you need {ENOUGH}" if self.available < ENOUGH else ""
-        self.fields["size"].help_text = f"Of {plural(self.available, 'answer')} of the chosen runs{decide}"
+        self.fields["size"].help_text = f"Of {plural(self.available, 'answer')} of the chosen runs"
 
     def _chosen(self, name: str) -> list[int]:
         """The ids that were sent or are filled in."""
@@ -123,6 +124,20 @@ class ReviewForm(ProblemForm):
 
     def store(self, user: Any) -> ReviewQueue:
         return create_review(self.cleaned_data, user)
+
+
+def _more_runs(chosen: Sequence[Run], latest: Sequence[Run], metric: str) -> list[int]:
+    """The latest other runs with scores by the same metric and judge that bring the answers to ``ENOUGH``; empty if
+    they do not."""
+    scored = Run.objects.filter(pk__in=[run.pk for run in latest], judge_model=chosen[0].judge_model)
+    alike = {pk for pk, metrics in scored.values_list("pk", "metrics") if metric in metrics}
+    runs = list(chosen)
+    for run in latest:
+        if run.pk in alike:
+            runs.append(run)
+            if count_answers(runs) >= ENOUGH:
+                return [each.pk for each in runs[len(chosen) :]]
+    return []
 
 
 def _run_title(run: Run) -> str:

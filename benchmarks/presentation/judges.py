@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from benchmarks.metrics.judge_calibration import Share
 from benchmarks.metrics.panel import judges_named
 from benchmarks.presentation.numbers import n_of, number, percent, plural, points
 from benchmarks.presentation.ranks import listed
@@ -120,6 +121,14 @@ def calibration_leaning(numbers: Agreement) -> str:
     if not leniency.is_clear or leniency.difference is None:
         return ""
     return "lenient" if leniency.difference > 0 else "strict"
+
+
+def count_of_share(share: Share) -> str:
+    """How many answers a share counts: ``82 of 100``, and how many have no verdict."""
+    if share.mean is None:
+        return f"0 of {number(share.n_expected)}"
+    missing = share.n_expected - share.n
+    return n_of(round(share.mean * share.n), share.n) + (f", {number(missing)} missing" if missing > 0 else "")
 
 
 def calibration_finding(numbers: Agreement) -> str:

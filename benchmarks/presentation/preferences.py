@@ -42,26 +42,56 @@ def verdict(names: Sequence[str], numbers: Preferences, who: str = "The judge") 
     return f"{', '.join(first[:-1])} and {first[-1]} share the first rank{by}: they are not significantly different."
 
 
-def pairs_sentence(identical: int, decided: Sequence[tuple[str, int]], tied: int, disagree: int) -> str:
-    """How many pairs of answers differ and how those were ``decided``, by the winner."""
+def has_few_pairs(numbers: Preferences) -> bool:
+    """Whether a judge chose between too few pairs of different answers for any preference to be significant."""
+    return bool(numbers.n) and numbers.position.n < FEWEST_PAIRS
+
+
+def headline(names: Sequence[str], numbers: Preferences, total: int) -> str:
+    """The ``verdict`` of a judge on ``total`` pairs of answers, or that too few of them differ for one."""
+    if not has_few_pairs(numbers):
+        return verdict(names, numbers)
+    n = numbers.position.n
+    if numbers.missing:
+        return f"Too few: {plural(n, 'pair')} of different answers judged in both orders."
+    if not n:
+        return f"Nothing to prefer: the answers of all {plural(total, 'pair')} are identical."
+    if n == total:
+        return f"Too few: {plural(n, 'pair')} of answers."
+    return f"Too few: {number(n)} of {number(total)} answers {'differs' if n == 1 else 'differ'}."
+
+
+def pairs_sentence(
+    identical: int, decided: Sequence[tuple[str, int]], tied: int, disagree: int, *, with_total: bool
+) -> str:
+    """How many pairs of answers differ, if not said before, and how those were ``decided``, by the winner."""
     differ = sum(n for _, n in decided) + tied + disagree
-    total = plural(differ + identical, "pair")
     if not differ:
-        return f"The answers of all {total} are identical, so there is nothing to prefer." if identical else ""
+        return ""
     parts = [f"{name} wins {number(n)}" for name, n in decided if n]
     parts += [f"{number(tied)} {'ties' if tied > 1 else 'tie'}"] if tied else []
-    parts += [f"the orders disagree on {number(disagree)}"] if disagree else []
+    parts += [_changed(disagree)] if disagree else []
     same = f" The other {number(identical)} are identical and need no verdict." if identical else ""
-    return f"{number(differ)} of {total} of answers {'differs' if differ == 1 else 'differ'}: {listed(parts)}.{same}"
+    found = f"{listed(parts)}.{same}"
+    if not with_total:
+        return found[0].upper() + found[1:] if parts[0] == _changed(disagree) else found
+    total = plural(differ + identical, "pair")
+    return f"{number(differ)} of {total} of answers {'differs' if differ == 1 else 'differ'}: {found}"
 
 
-def differing_sentence(position: Position, total: int) -> str:
-    """How many of all pairs have answers that differ, and on how many of these the orders disagree."""
-    if not position.n:
-        return f"All {plural(total, 'pair')} are identical"
+def differing_sentence(numbers: Preferences, total: int) -> str:
+    """How many of all pairs have answers that differ, unless ``headline`` says it, and on how many of these the judge
+    chose by the order; empty if there is nothing to add."""
+    position = numbers.position
     disagree = round(position.n * (1 - (position.consistent or 0.0)))
-    apart = f"; orders disagree on {number(disagree)}" if disagree else ""
-    return f"{number(position.n)} of {plural(total, 'pair')} {'differs' if position.n == 1 else 'differ'}{apart}"
+    differ = f"{number(position.n)} of {plural(total, 'pair')} {'differs' if position.n == 1 else 'differ'}"
+    found = [] if has_few_pairs(numbers) else [differ]
+    found += [_changed(disagree)] if disagree else []
+    return "; ".join(found)
+
+
+def _changed(disagree: int) -> str:
+    return f"the judge changed its choice on {number(disagree)} when the order was swapped"
 
 
 def basis_sentence(who: str, dataset: str, numbers: Preferences) -> str:
@@ -84,9 +114,10 @@ def position_sentence(position: Position) -> str:
     bounds = interval(position.low, position.high, percent)
     pairs = plural(position.n, "pair")
     if position.n < FEWEST_PAIRS and not position.is_clear:
-        few = f"{pairs} of different answers {'is' if position.n == 1 else 'are'} too few to show a position bias."
         side = {0.0: "second", 1.0: "first"}.get(position.mean)
-        return f"The judge always chose the {side} answer that it was shown. {few}" if side else few
+        if side:
+            return f"The judge always chose the {side} answer that it was shown; {pairs} cannot show a position bias."
+        return f"{pairs} of different answers {'is' if position.n == 1 else 'are'} too few to show a position bias."
     consistent = (
         f"It gives the same verdict in both orders for {percent(position.consistent)} of {pairs} of different answers."
     )

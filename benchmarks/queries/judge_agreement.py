@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import OuterRef, Q, Subquery
+from django.db.models.functions import Left
 
 from benchmarks.analysis.judge_agreement import (
     AnswersOf,
@@ -21,7 +22,7 @@ from benchmarks.analysis.judge_agreement import (
 )
 from benchmarks.analysis.judge_comparisons import LabeledAnswer
 from benchmarks.metrics.registered_metrics import metric_named
-from benchmarks.models import COMPLETED, OF_MODELS, Label, Result, ReviewQueue, Run
+from benchmarks.models import COMPLETED, OF_MODELS, Label, Result, ReviewQueue, Run, Score
 from benchmarks.presentation.judges import JudgeVerdict
 from benchmarks.queries.judges import agreement_of, latest_calibrations
 from benchmarks.statistics.alpha import Alpha, alpha_of
@@ -30,6 +31,8 @@ from benchmarks.statistics.prediction_powered import CorrectedMean
 
 MOST_RUNS = 50
 """The latest labeled runs of a judge; older ones are left out."""
+_SHOWN = 400
+"""Characters of a disputed answer, and of the judge's reason; the rest is on its page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +47,27 @@ class PeoplesVerdict:
 
 @dataclass(frozen=True, slots=True)
 class DisputedAnswer:
-    """A labeled answer on which judge and people disagree; ``task`` is the id of its task."""
+    """A labeled answer on which judge and people disagree, with the title of its task, its ``text``, and the
+    ``reason`` of the judge."""
 
     answer: LabeledAnswer
     task: str
+    text: str
+    reason: str
 
 
-def disputed_answers(answers: Sequence[LabeledAnswer]) -> list[DisputedAnswer]:
-    """These answers with their tasks, in one query."""
-    results = Result.objects.filter(pk__in=[answer.result for answer in answers])
-    tasks = dict(results.values_list("pk", "task__task_id"))
-    return [DisputedAnswer(answer, tasks[answer.result]) for answer in answers]
+def disputed_answers(answers: Sequence[LabeledAnswer], metric: str) -> list[DisputedAnswer]:
+    """These answers with their tasks and the judge's reasons, in one query."""
+    reason = Score.objects.filter(result=OuterRef("pk"), metric=metric).values("reason")[:1]
+    results = Result.objects.filter(pk__in=[answer.result for answer in answers]).annotate(
+        text=Left("transcript__actual_output", _SHOWN), reason=Left(Subquery(reason), _SHOWN)
+    )
+    found = {pk: shown for pk, *shown in results.values_list("pk", "task__name", "task__task_id", "text", "reason")}
+    return [
+        DisputedAnswer(answer, name or task, text or "", reason or "")
+        for answer in answers
+        for name, task, text, reason in (found[answer.result],)
+    ]
 
 
 def judge_agreement(

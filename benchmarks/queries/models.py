@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,6 +15,7 @@ from django.db.models.fields.json import KeyTransform
 from benchmarks.analysis.rankings import Place, under_baseline
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import OF_MODELS, Run
+from benchmarks.presentation.cells import Mean
 from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.queries.leaderboard import (
     Alike,
@@ -35,8 +37,8 @@ RECENT = 200
 """Completed runs from which its scores are taken."""
 MOST_READ = 1_000
 """Runs in which a change of what answers is looked for."""
-_LEVELS = ("ok", "", "caution", "bad")
-"""Of what is known of a model, the best first."""
+_LEVELS = ("bad", "caution", "ok", "")
+"""Of what is known of a model, what one has to see to first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +112,10 @@ class ModelUse:
     """A model that runs have asked. ``provider`` and ``known`` are ``None`` if codeforge.yaml has no such provider, or
     knows nothing of the model.
 
-    ``means`` are those of its latest full run on each benchmark, with its title and n of N; it ``fell`` if one of its
-    scores dropped and nobody has dismissed that. ``rank`` is its rank over the
-    benchmarks that models share, such as ``2–3``, empty without one, and ``served`` is newest first.
+    ``means`` are those of its latest full run on each benchmark, with its title and n of N, in the same order for all
+    models: what most have run first. It ``fell`` if one of its scores dropped and nobody has dismissed that. ``rank``
+    is its rank over the benchmarks that models share, such as ``2–3``, empty without one, and ``served`` is newest
+    first.
     """
 
     name: str
@@ -120,7 +123,7 @@ class ModelUse:
     last: datetime
     provider: ProviderRow | None
     known: ModelRow | None
-    means: Sequence[tuple[float, str, str]]
+    means: Sequence[tuple[Mean, str, str]]
     rank: str
     served: Sequence[Served]
     status: ModelStatus
@@ -134,13 +137,15 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
     known = {model.name: model for row in by_name.values() for model in (*row.models, *row.others)}
     runs = Run.objects.filter(OF_MODELS).exclude(model__startswith="baseline/").order_by()
     used = runs.values_list("model").annotate(n=Count("pk"), last=Max("created_at")).order_by("-last")[:MOST_MODELS]
-    means: dict[str, list[tuple[float, str, str]]] = {}
+    means: dict[str, list[tuple[Mean, str, str]]] = {}
     for standing in standings(scored_runs(RECENT, ~Q(model__startswith="baseline/"))):
         of_models = {} if not is_score(standing.metric) else {place.run.model: place for place in standing.places[::-1]}
         for model, place in of_models.items():
             if place.numbers.mean is not None:
                 n_of = n_of_mean(standing.metric, place.numbers)
-                means.setdefault(model, []).append((place.numbers.mean, place.run.dataset.title, n_of))
+                mean = Mean(place.numbers.mean, place.numbers.low, place.numbers.high)
+                means.setdefault(model, []).append((mean, place.run.dataset.title, n_of))
+    shared = Counter(title for of_model in means.values() for _, title, _ in of_model)
     ranks: dict[str, tuple[int, str]] = {}  # the position by the mean rank, which parts those that share a range
     for position, row in enumerate(overall_leaderboard().rows):
         if row.ranks:
@@ -156,7 +161,7 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
                 last,
                 provider,
                 known.get(name),
-                sorted(means.get(name, ())),
+                sorted(means.get(name, ()), key=lambda mean: (-shared[mean[1]], mean[1])),
                 ranks[name][1] if name in ranks else "",
                 served.get(name, ()),
                 model_status(name, provider, known.get(name), troubled.get(name), answered=name in answered),

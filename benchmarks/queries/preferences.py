@@ -11,6 +11,7 @@ from typing import TypedDict
 
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import MD5
 
 from benchmarks.analysis.kept import kept_for
 from benchmarks.analysis.preferences import (
@@ -23,12 +24,14 @@ from benchmarks.analysis.preferences import (
 )
 from benchmarks.analysis.score_table import read_scores
 from benchmarks.metrics.preference import Preference
-from benchmarks.models import COMPLETED, Dataset, Label, Result, Run, RunKind
+from benchmarks.models import COMPLETED, LOST, Dataset, Label, Outcome, Result, Run, RunKind
 from benchmarks.presentation.labels import dataset_title
 from benchmarks.queries.compare import alike, runs_to_offer
 from benchmarks.summary import Preferences
 
 MOST_PROPOSED = 6
+_MOST_ALIKE = 6
+"""Models among whose runs one looks for the pair whose answers differ most."""
 _FORMAT = 2
 """Goes up when ``Preferences`` changes, so that no old one is read from the cache."""
 DISAGREE, TIE, IDENTICAL = "disagree", "tie", "identical"
@@ -134,6 +137,38 @@ def proposed_pairs() -> list[tuple[Run, Run]]:
         new = (pair for pair in combinations(best, 2) if frozenset(run.pk for run in pair) not in compared)
         proposed += [pair for pair in (next(new, None),) if pair]
     return sorted(proposed, key=lambda pair: -min(getattr(run, "score", None) or 0.0 for run in pair))[:MOST_PROPOSED]
+
+
+@dataclass(frozen=True, slots=True)
+class DifferingPair:
+    """Two models' runs, of whose ``n`` pairs of answers ``n_differ`` are different."""
+
+    runs: tuple[Run, Run]
+    n_differ: int
+    n: int
+
+
+def most_different_pair(chosen: Sequence[Run], fewest: int) -> DifferingPair | None:
+    """Among the latest runs of models that ask the same as the first ``chosen`` one, the two whose answers differ
+    most; ``None`` if fewer than ``fewest`` do."""
+    models: dict[str, Run] = {}
+    for run in runs_to_offer(chosen):
+        if alike(run) == alike(chosen[0]) and not run.model.startswith("baseline/"):
+            models.setdefault(run.model, run)
+    runs = list(models.values())[:_MOST_ALIKE]
+    rows = Result.objects.filter(run__in=runs, repeat=1, transcript__isnull=False)
+    rows = rows.exclude(outcome__in=("", *LOST, Outcome.CANCELLED))
+    answers: dict[int, dict[int, str]] = defaultdict(dict)
+    for pk, task, answer in rows.values_list("run", "task", MD5("transcript__actual_output")):
+        answers[pk][task] = answer
+    found = []
+    for pair in combinations(runs, 2):
+        first, second = (answers[run.pk] for run in pair)
+        shared = first.keys() & second.keys()
+        found.append(DifferingPair(pair, sum(first[task] != second[task] for task in shared), len(shared)))
+    ids = {run.pk for run in chosen}
+    best = max(found, key=lambda pair: (pair.n_differ, sum(run.pk in ids for run in pair.runs)), default=None)
+    return best if best and best.n_differ >= fewest else None
 
 
 def results_of_pairs(run: Run, pairs: Iterable[Pair]) -> dict[int, Result]:

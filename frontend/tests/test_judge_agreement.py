@@ -34,7 +34,7 @@ def test_the_page_begins_with_what_to_do_and_joins_labels_with_known_answers(cli
         for part in (
             "Usable after correction: this judge is lenient.",
             "more labels would lower that to",
-            "Agreement with people",
+            "Share of answers on which the judge agrees",
             "Direction of errors",
             "Disagreements",
             "Judge alone",

@@ -97,7 +97,7 @@ def test_a_completed_calibration_shows_all_its_numbers(client: Client) -> None:
     assert f'href="/runs/{calibration.pk}/#results"' in html
     accuracy = numbers["accuracy"]
     sentence = f"not checked by people: right on {percent(accuracy['mean'])} of {accuracy['n']} known answers"
-    places = [html.index(mark) for mark in (sentence, "Cohen's κ", "confusion-title", "<summary>Par")]
+    places = [html.index(mark) for mark in (sentence, "confusion-title", "Cohen's κ", "<summary>Par")]
     assert places == sorted(places), "the answer comes first, then tables"
     assert "Wrong answers accepted minus correct answers rejected" in html
 

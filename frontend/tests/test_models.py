@@ -173,11 +173,12 @@ def test_versions_are_marked_only_where_there_is_more_than_one() -> None:
 def test_the_page_of_a_baseline_says_that_it_is_one(client: Client) -> None:
     run = make_scored_run(make_dataset(3), (1.0, 0.0, 0.0), model="baseline/random")
     html = page(client, "/models/baseline/random/")
-    assert "A baseline, not a model.</strong> Picks a random answer" in html
+    assert "A baseline, not a model.</strong> Picks a random answer" in " ".join(html.split())
     make_scored_run(run.dataset, (1.0, 1.0, 0.0), model="a/model")
     beside = page(client, "/models/baseline/random/")
     assert "A baseline, not a model. All models score higher on Sums." in beside
     assert "0.667 (+33.3)" in beside, "the model on the ruler, with its distance"
+    assert "Among models" not in beside, "the ruler draws them"
     assert "random baseline 0.333" in beside
     assert "1,000 results cost" not in html
     assert "Served model" not in html

@@ -67,6 +67,7 @@ def test_a_comparison_leads_to_an_estimate_a_run_and_its_page(endpoint: Endpoint
     page = text_of(client, f"/preferences/{run.pk}/")
     assert "loop/bbb is preferred: it wins 100% of its comparisons" in page
     assert "No significant position bias" in page
+    assert "Too few" not in page
     assert "30 of 30 pairs of answers differ: loop/bbb wins 30." in page
     assert "Each order is a verdict, a tie half a win: 0 won, 0 tied, 60 lost" in page
     assert f"preference run {run.pk}" in text_of(client, "/preferences/")
@@ -96,11 +97,11 @@ def test_each_pair_is_shown_once_and_filtered_by_verdict(endpoint: Endpoint, cli
         return verdicts_in(text_of(client, address + query))
 
     shown = verdicts("") + verdicts("?page=2")
-    assert shown[6:] == ["The orders disagree"] * 6 + ["Tie"] * 3, "decided ones first"
+    assert shown[6:] == ["Choice changed with the order"] * 6 + ["Tie"] * 3, "decided ones first"
     assert len(shown) == 15
     wins = {"loop/ccccc wins": 4, "loop/bbb wins": 2}
     assert {name: shown.count(name) for name in wins} == wins
-    assert verdicts("?verdict=disagree") == ["The orders disagree"] * 6
+    assert verdicts("?verdict=disagree") == ["Choice changed with the order"] * 6
     assert verdicts("?verdict=tie") == ["Tie"] * 3
     assert verdicts(f"?verdict={ids[2]}") == ["loop/ccccc wins"] * 4
     assert verdicts(f"?a=0&b=1&verdict={ids[1]}") == ["loop/bbb wins"] * 2
@@ -120,13 +121,32 @@ def test_too_few_pairs_for_a_significant_preference_suggest_other_runs(
     assert re.findall(r'class="(?:button )?primary"[^>]*>([^<]+)<', main) == [next_step]
 
 
+def test_too_few_pairs_suggest_the_models_whose_answers_differ_most(endpoint: Endpoint, client: Client) -> None:
+    def answers(asked: Asked) -> str:
+        alike = asked.body["model"] in ("a", "bbb") and re.search(r"What is [3-9]", asked.prompt)
+        return "the same" if alike else longer(asked)
+
+    endpoint(answers)
+    runs = sources("a", "bbb", "ccccc", tasks=8)
+    ids = [run.pk for run in runs]
+    given: dict[str, Any] = {"judge_model": JUDGE, "criteria": "Better", "do": "plan"}
+    page = client.post("/preferences/new/", {"runs": ids[:2], **given}).content.decode()
+    link = re.search(r'href="/preferences/new/\?runs=(\d+),(\d+)">\s*Choose these two<', page)
+    assert link
+    assert "8 of 8 answers differ." in page
+    assert ids[2] in {int(link[1]), int(link[2])}
+    assert "Choose other runs" in page
+    client.post("/preferences/new/", {"runs": ids[1:], **given, "do": "start"})
+    assert "Choose these two" not in client.post("/preferences/new/", {"runs": ids[1:], **given}).content.decode()
+
+
 def test_a_pair_whose_orders_disagree_is_nobodys_win(endpoint: Endpoint, client: Client) -> None:
     endpoint(lambda asked: longer(asked) if asked.body["model"] != "judge" else '{"reason": "", "verdict": "A"}')
     ids = [run.pk for run in sources("a", "bbb", tasks=5)]
     run = worked(start_preference({"runs": ids, "judge_model": JUDGE}))
     page = text_of(client, f"/preferences/{run.pk}/")
     assert 'class="legend"' not in page, "a legend of one thing repeats the finding"
-    assert verdicts_in(page) == ["The orders disagree"] * 5, "the pairs themselves"
+    assert verdicts_in(page) == ["Choice changed with the order"] * 5, "the pairs themselves"
     assert "Each order is a verdict, a tie half a win: 5 won, 0 tied, 5 lost" in page
 
 
@@ -256,10 +276,12 @@ def test_who_may_choose_in_a_blind_review_sees_neither_runs_nor_what_the_judge_c
     assert "because of it" not in page
     page = client.post(f"/reviews/{queue.pk}/label/", {"do": "start"}, follow=True).content.decode()
     assert "Which answer is better?" in page
-    for secret in ("because of it", "loop/judge", ": loop/a<", ": loop/bbb<", "orders disagree"):
+    for secret in ("because of it", "loop/judge", ": loop/a<", ": loop/bbb<", "Choice changed", "Chosen when"):
         assert secret not in page, secret
     close_review(queue)
-    assert text_of(client, f"/preferences/{run.pk}/").count("first: chose") == 8, "each of 4 pairs in both orders"
+    assert text_of(client, f"/preferences/{run.pk}/").count("Chosen when shown first<") == 8, (
+        "each of 4 pairs in both orders"
+    )
 
 
 def test_people_choose_between_hostile_answers_without_a_judge(endpoint: Endpoint, client: Client) -> None:
@@ -310,9 +332,16 @@ def test_identical_answers_are_counted_apart_and_folded(endpoint: Endpoint, clie
     endpoint(answers)
     runs = sources("a", "bbb", tasks=5)
     run = worked(start_preference({"runs": [each.pk for each in runs], "judge_model": JUDGE}))
-    said = "1 of 5 pairs of answers differs: loop/bbb wins 1. The other 4 are identical and need no verdict."
-    assert said in text_of(client, f"/preferences/{run.pk}/")
-    assert "1 of 5 pairs differs<" in text_of(client, "/preferences/")
+    said = "<b>Too few: 1 of 5 answers differs.</b> loop/bbb wins 1. The other 4 are identical and need no verdict."
+    page = text_of(client, f"/preferences/{run.pk}/")
+    assert said in page
+    win_rate = page.partition("Win rate</h2>")[2].partition("</section>")[0]
+    assert "All 5 pairs" in win_rate
+    assert "n = 10 verdicts" in win_rate
+    assert "ruler" not in win_rate, "ties of identical answers draw it too precise"
+    listed = text_of(client, "/preferences/")
+    assert "Too few: 1 of 5 answers differs." in listed
+    assert re.search(r"0\.400 [\d.]+ to [\d.]+.*?of loop/a over all 5 pairs<", listed)
     pairs = text_of(client, f"/preferences/{run.pk}/pairs/")
     assert verdicts_in(pairs) == ["loop/bbb wins"]
     assert "Identical (4)" in pairs

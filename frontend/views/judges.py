@@ -97,7 +97,7 @@ def agreement(request: HttpRequest) -> HttpResponse:
         "separations": SEPARATIONS.of(page.separations),
         "by_model": part_table("Model").of(page.agreement.by_model),
         "by_class": part_table("Class").of(page.agreement.by_class),
-        "known": BY_ANSWER.of(page.calibration.shares if page.calibration and page.calibration.numbers else ()),
+        "known": BY_ANSWER.of(page.calibration.shares[1:] if page.calibration and page.calibration.numbers else ()),
         "charts": placed([labels_chart(page.agreement.corrected)], "judge-agreement-chart", query=query),
         "crumbs": trail("judges", (page.title, None)),
     }
@@ -161,6 +161,7 @@ def _list(request: HttpRequest, form: CalibrationForm, status: int = 200) -> Htt
         "phrasings": list(PHRASINGS),
         "judges": JUDGES_IN_USE.where(may_launch=launches).of(judges),
         "next_step": any(row.comes_next and row.run for row in judges),
+        "is_form_open": bool(form.errors or request.GET.keys() & fields.keys() or not (judges or page.object_list)),
         "may_launch": launches,
     }
     return render(request, "frontend/judges/list.html", context, status=status)

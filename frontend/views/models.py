@@ -45,7 +45,7 @@ DRAWN = 200
 @dataclass(frozen=True, slots=True)
 class StandingRow:
     """A standing in words, ``drawn`` beside the other models; ``judged`` says who gave the score, if a judge did. A
-    ``note`` says why there is no rank, or which baseline is not reached; ``higher`` are the models that score more."""
+    ``note`` says why there is no rank, or which baseline is not reached."""
 
     standing: ModelStanding
     metric: MetricRow
@@ -53,7 +53,6 @@ class StandingRow:
     drawn: SafeString
     rank: str
     note: str
-    higher: str
     n_of: str
     cost: str
     latency: float | None
@@ -79,7 +78,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         "totals": totals,
         "is_baseline": is_baseline,
         "standings": rows,
-        "leads": _under_models(standings) if is_baseline else _leads(standings),
+        "leads": [_under_models(standings)] if is_baseline else _leads(standings),
         "spends": _does(name) if is_baseline else _spends(rows, totals),
         "trouble": troubled_models().get(name),
         "beside": [(each, _models_above(each)) for each in rows[:RULERS_SHOWN] if each.drawn and each.standing.others]
@@ -117,7 +116,6 @@ def _row(standing: ModelStanding, judged: str) -> StandingRow:
         drawn=_drawn(standing, metric),
         rank=f"{rank} of {n}" if rank and n > 1 else "",
         note=standing.place.reason or ". ".join(filter(None, ("Only model" if n == 1 else "", standing.under))),
-        higher=listed([visible(place.run.model_label) for place in _higher(standing)]),
         n_of=n_of_mean(run.headline, numbers),
         cost=total_cost(*per_thousand(run)),
         latency=latency.p50 if latency else None,
@@ -163,9 +161,9 @@ def _ahead(standing: ModelStanding) -> float:
     return -math.inf if mean is None or others is None else mean - others
 
 
-def _leads(standings: Sequence[ModelStanding]) -> str:
-    """On which benchmarks it has or shares the first rank, and on which other models are significantly better, as a
-    sentence."""
+def _leads(standings: Sequence[ModelStanding]) -> list[str]:
+    """On which benchmarks it has or shares the first rank, and on which other models are significantly better, as
+    sentences."""
     tested = [(each.run.dataset.title, each) for each in standings if each.table.n_ranked > 1 and each.span]
     first = [title for title, each in tested if each.span == (1, 1)]
     alike = [title for title, each in tested if each.span == (1, each.table.n_ranked)]
@@ -179,8 +177,8 @@ def _leads(standings: Sequence[ModelStanding]) -> str:
         parts.append(f"significantly behind {who} on {listed([title for title, _ in behind])}")
     parts += [f"not significantly different from any other on {listed(alike)}"] if alike else []
     if not parts and not any(each.table.n_ranked == 1 for each in standings):
-        return ""
-    return _sentence("; ".join(parts) or "no other model has run its benchmarks in the same way")
+        return []
+    return [_sentence(part) for part in parts or ["no other model has run its benchmarks in the same way"]]
 
 
 def _does(name: str) -> str:

@@ -78,7 +78,8 @@ def new_preference(request: HttpRequest) -> HttpResponse:
         if request.POST.get("do") == "plan":
             plan = plan_preference(form.request_data())
             is_vain = not form.experiment and plan.judge_requests < 2 * FEWEST_PAIRS
-            return _form_page(request, form, plan=plan, is_vain=is_vain)
+            better = reads.most_different_pair(runs_to_compare(form.runs), FEWEST_PAIRS) if is_vain else None
+            return _form_page(request, form, plan=plan, is_vain=is_vain, better=better)
         run = start_preference(form.request_data(), request.user)
     except InvalidRequest as error:
         if request.POST.get("do") == "plan":
@@ -133,7 +134,6 @@ def pairs(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "row": row,
         "page": page,
-        "finding": "" if compared else pairs_in_words(row, counts),
         "pairs": pair_rows(row, list(page.object_list), with_open) if selected else [],
         "numbers": numbers,
         "verdicts": verdicts,

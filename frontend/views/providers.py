@@ -121,7 +121,7 @@ def test(request: HttpRequest) -> HttpResponse:
     model, everything = text(request.POST, "model"), request.POST.get("do") == "all"
     models = _testable(provider_rows()) if everything else [model]
     question = f"Send up to {plural(REQUESTS, 'short request')} to each of {plural(len(models), 'configured model')}?"
-    if everything and (confirmation := unconfirmed(request, question, "Test all", reverse("frontend:models"))):
+    if everything and (confirmation := unconfirmed(request, question, "Send tests", reverse("frontend:models"))):
         return confirmation
     try:
         done = services.run_tests(models, request.user)

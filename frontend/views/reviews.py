@@ -86,6 +86,7 @@ def new(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "precision": [(n, points(_widest(n))) for n in _sizes(form.available)],
+        "widest": points(_widest(form.available or 0)),
         "enough": ENOUGH,
         "crumbs": [("Review", reverse("frontend:reviews")), ("New review", None)],
     }

@@ -21,6 +21,7 @@ from benchmarks.presentation.preferences import (
     agreement_sentence,
     cycle_sentence,
     first_shown_sentence,
+    headline,
     pooled_sentence,
     position_sentence,
     verdict,
@@ -90,7 +91,7 @@ class Command(JudgingCommand):
         if row.error_message:
             yield row.error_message
         if numbers := numbers_of(row):
-            yield verdict(names, numbers)
+            yield headline(names, numbers, judgements_to_make(row) // 2) if row.judge_model else verdict(names, numbers)
             yield from _tables(candidates, numbers)
             yield "\n" + position_sentence(numbers.position)
             yield from filter(None, [cycle_sentence(names, numbers.cycles)])

@@ -20,17 +20,23 @@ from benchmarks.presentation.cells import (
     Money,
     Progress,
     State,
-    Strip,
     Strong,
     Words,
     run_link,
     state_of,
 )
-from benchmarks.presentation.judges import ENOUGH, UNCHECKED, calibration_finding, calibration_leaning
+from benchmarks.presentation.judges import (
+    ENOUGH,
+    UNCHECKED,
+    calibration_finding,
+    calibration_leaning,
+    count_of_share,
+)
 from benchmarks.presentation.labels import metric_title, sentence_case
 from benchmarks.presentation.numbers import (
     MISSING,
     interval,
+    n_of,
     number,
     p_value,
     plural,
@@ -39,9 +45,10 @@ from benchmarks.presentation.numbers import (
     score,
     signed_points,
 )
-from benchmarks.presentation.preferences import PEOPLE, differing_sentence, strength, verdict
+from benchmarks.presentation.preferences import PEOPLE, differing_sentence, has_few_pairs, headline, strength, verdict
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.presentation.tables import Column, Table
+from benchmarks.presentation.texts import cut
 from benchmarks.queries.judge_agreement import DisputedAnswer
 from benchmarks.queries.judge_words import JudgeRow
 from benchmarks.queries.judges import agreement_of, answers_to_judge
@@ -83,7 +90,12 @@ def _answers(run: Run) -> Cell:
 
 def _result(run: Run) -> Cell:
     numbers = numbers_of(run)
-    return verdict([each["name"] for each in candidates_of(run)], numbers) if numbers else MISSING
+    return _headline(run, numbers) if numbers else MISSING
+
+
+def _headline(run: Run, numbers: Preferences) -> str:
+    names = [each["name"] for each in candidates_of(run)]
+    return headline(names, numbers, judgements_to_make(run) // 2) if run.judge_model else verdict(names, numbers)
 
 
 def _finding(run: Run) -> Cell:
@@ -93,8 +105,8 @@ def _finding(run: Run) -> Cell:
         done = Words(f"{number(run.done)} of {number(total)} verdicts", "soft small")
         share = 100 * run.done // total if total else 0
         return [*([Progress(share, 100, "Progress", f"{share}%")] if run.is_live else []), done]
-    about = differing_sentence(numbers.position, total // 2) if run.judge_model else ""
-    return [verdict([each["name"] for each in candidates_of(run)], numbers), Group([about], "soft small", block=True)]
+    about = sentence_case(differing_sentence(numbers, total // 2)) if run.judge_model else ""
+    return [_headline(run, numbers), *([Group([about], "soft small", block=True)] if about else [])]
 
 
 def _preference(run: Run) -> Cell:
@@ -117,8 +129,20 @@ def _win_rate_of(run: Run) -> Cell:
     found = _win_rate(run)
     if found is None:
         return MISSING
-    name = Group([f"of {candidates_of(run)[0]['name']}"], "soft small anywhere", block=True)
-    return [Group([found], "mean"), name]
+    name = f"of {candidates_of(run)[0]['name']}"
+    if _is_few(run):
+        # Automatic ties make it look precise, so it stands back.
+        of_all = f"{name} over all {plural(judgements_to_make(run) // 2, 'pair')}"
+        return Group(
+            [score(found.mean), " ", interval(found.low, found.high), Group([of_all], "anywhere", block=True)],
+            "soft small",
+        )
+    return [Group([found], "mean"), Group([name], "soft small anywhere", block=True)]
+
+
+def _is_few(run: Run) -> bool:
+    numbers = numbers_of(run)
+    return bool(run.judge_model and numbers and has_few_pairs(numbers))
 
 
 def _differing(run: Run) -> Cell:
@@ -174,7 +198,7 @@ CALIBRATIONS = Table[Run](
         Column("Result", _calibration_finding, look="finding", only="page"),
         Column("Status", state_of),
         Column("Accuracy", _accuracy, look="nowrap"),
-        Column("κ", _kappa, look="nowrap", info="kappa"),
+        Column("Beyond chance (κ)", _kappa, look="nowrap", info="kappa"),
         Column("Answers", _answers, "number", look="nowrap"),
         Column("Cost", _cost, "number"),
         Column("Queued", lambda run: Moment(run.created_at), look="nowrap"),
@@ -208,8 +232,12 @@ def _with_people(row: JudgeRow) -> Mean | None:
 
 
 def _n_labeled(row: JudgeRow) -> Cell:
-    n = row.people.agreement.n if row.people else 0
-    return [number(n), *([Words(f"of {ENOUGH} needed", "soft small")] if n < ENOUGH else [])]
+    """How many labels there are, and with how many of them the judge agrees."""
+    people = row.people.agreement if row.people else None
+    n = people.n if people else 0
+    agreed = f"agrees on {n_of(round(people.mean * n), n)}" if people and people.mean is not None and n else ""
+    needed = [Words(f"of {ENOUGH} needed", "soft small")] if n < ENOUGH else []
+    return [number(n), *needed, *([Group([agreed], "soft small", block=True)] if agreed else [])]
 
 
 def _on_known(row: JudgeRow) -> Cell:
@@ -217,9 +245,9 @@ def _on_known(row: JudgeRow) -> Cell:
     if row.calibration is None or known is None:
         return Words("Not calibrated", "soft")
     link = Link(score(known.accuracy.mean), "calibration", (row.calibration.pk,))
-    verdicts = n_of_expected(known.accuracy.n, known.accuracy.n_expected)
-    about = ", ".join(filter(None, (f"n = {verdicts}", calibration_leaning(known))))
-    return [link, Words(about, "soft small")]
+    about = ", ".join(filter(None, (f"{count_of_share(known.accuracy)} right", calibration_leaning(known))))
+    bounds = interval(known.accuracy.low, known.accuracy.high)
+    return [link, Words(bounds, "soft small"), Group([about], "soft small", block=True)]
 
 
 def _next_step(row: JudgeRow) -> Cell:
@@ -264,7 +292,7 @@ PREFERENCES = Table[Run](
         Column("Result", _finding, look="finding", only="page"),
         Column("Result", _result, only="text"),
         Column("Win rate", _win_rate_of),
-        *with_bar("Win rate", _win_rate)[1:],
+        *with_bar("Win rate", lambda run: None if _is_few(run) else _win_rate(run))[1:],
         Column("Status", state_of),
         Column("Pairs that differ", _differing, "number", only="text"),
         Column("Cost", _cost, "number"),
@@ -283,18 +311,10 @@ def _proposed(pair: tuple[Run, Run]) -> Cell:
     return [link, Group([Words(about, "soft small anywhere")], block=True)]
 
 
-def _both(pair: tuple[Run, Run]) -> Cell:
-    """Where both scores stand, if on the line from 0 to 1."""
-    scores = [found for run in pair if (found := getattr(run, "score", None)) is not None and 0 <= found <= 1]
-    return (
-        Strip(scores, None, None, f"Scores {' and '.join(map(score, scores))}", width=120) if len(scores) == 2 else ""
-    )
-
-
 def _judge_pair(pair: tuple[Run, Run]) -> Cell:
     first, second = pair
-    name = f"Judge {first.model_label} and {second.model_label} of runs {first.pk} and {second.pk}"
-    return _to_preference(pair, "Judge", "button", name)
+    name = f"Set up {first.model_label} and {second.model_label} of runs {first.pk} and {second.pk}"
+    return _to_preference(pair, "Set up", "button", name)
 
 
 def _to_preference(pair: tuple[Run, Run], label: str, look: str, name: str = "") -> Link:
@@ -306,8 +326,7 @@ PROPOSED_PAIRS = Table[tuple[Run, Run]](
     [
         Column("Compare", _proposed, "name"),
         Column("Scores", lambda pair: " and ".join(score(getattr(run, "score", None)) for run in pair), "number"),
-        Column("Scores, 0 to 1", _both),
-        Column("Judge", _judge_pair, "number", hidden_head=True, bare=True),
+        Column("Set up", _judge_pair, "number", hidden_head=True, bare=True),
     ],
     region=True,
     look="leads",
@@ -326,7 +345,7 @@ class Share:
 
     @classmethod
     def of(cls, title: str, share: judge_calibration.Share) -> Self:
-        return cls(title, share.mean, share.low, share.high, n_of_expected(share.n, share.n_expected))
+        return cls(title, share.mean, share.low, share.high, count_of_share(share))
 
 
 def share_table(of: str, share: str) -> Table[Share]:
@@ -335,7 +354,7 @@ def share_table(of: str, share: str) -> Table[Share]:
         [
             Column(of, lambda row: row.title, "name"),
             *with_bar(share, lambda row: Mean(row.mean, row.low, row.high), look="wide-only"),
-            Column("n", lambda row: row.n_of, "number", "nowrap"),
+            Column("Answers", lambda row: row.n_of, "number", "nowrap"),
         ],
         region=True,
     )
@@ -343,6 +362,7 @@ def share_table(of: str, share: str) -> Table[Share]:
 
 BY_PHRASING = share_table("Phrasing", "Accuracy")
 BY_ANSWER = share_table("Kind of answer", "Share")
+AGREEMENT_WITH = share_table("With", "Agreement")
 
 
 def part_table(of: str) -> Table[Part]:
@@ -517,11 +537,17 @@ LENGTH_BIAS = Table[LengthBias](
 )
 
 
+def _disputed(row: DisputedAnswer) -> Cell:
+    link = Link(row.task, "result", (row.answer.run, row.answer.result))
+    return [link, Group([row.answer.model], "soft small anywhere", block=True)]
+
+
 DISPUTED_ANSWERS = Table[DisputedAnswer](
     "Answers on which judge and people disagree",
     [
-        Column("Task", lambda row: Link(row.task, "result", (row.answer.run, row.answer.result)), "name", "anywhere"),
-        Column("Model", lambda row: row.answer.model, look="anywhere"),
+        Column("Task", _disputed, "name", "anywhere"),
+        Column("Answer", lambda row: cut(row.text, 160), look="wide-text anywhere"),
+        Column("Reason of the judge", lambda row: cut(row.reason, 200), look="wide-text anywhere"),
         Column("Judge", lambda row: score(row.answer.judged), "number"),
         Column("People", lambda row: score(row.answer.label), "number"),
         Column("Judge is", lambda row: f"too {row.answer.error}", look="beside nowrap", bare=True),

@@ -6,15 +6,14 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from benchmarks.presentation.cells import Cell, Group, Link, Part, State, Strip, Strong, Words, run_link, soft
-from benchmarks.presentation.numbers import MISSING, number, score
+from benchmarks.presentation.cells import Bar, Cell, Group, Link, Part, State, Strong, Words, run_link, soft
+from benchmarks.presentation.numbers import MISSING, interval, number, score
 from benchmarks.presentation.providers import CAPABILITY, PROVIDER_STATUS, REFUSED
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.models import ModelUse, Served
 
-WIDTH = 96
 MOST_NAMED = 3
-"""Benchmarks of a model's scores that are named, the best ones."""
+"""Benchmarks of a model's scores that are named, those that most models have run."""
 _OF_KEYS = (REFUSED["authentication"], PROVIDER_STATUS["no_key"], PROVIDER_STATUS["refusing"])
 """Statuses that another key may mend."""
 _MARK = {"ok": "completed", "caution": "completed_with_errors", "bad": "failed", "": "pending"}
@@ -42,15 +41,21 @@ def _status(row: ModelUse) -> Part:
 
 
 def _scores(row: ModelUse) -> Cell:
-    """The best means, a line for each: its benchmark, the mean drawn and in digits, and n of N."""
+    """Means, a line for each: its benchmark, the mean with its interval drawn and in digits, and n of N."""
     if not row.means:
         return ""
-    best = row.means[: -MOST_NAMED - 1 : -1]
+    shown = row.means[:MOST_NAMED]
     lines = [
-        (Words(title, "cut", title), Strip([mean], None, None, "", width=WIDTH), Strong(score(mean)), soft(n_of))
-        for mean, title, n_of in best
+        (
+            Words(title, "cut", title),
+            Bar(mean),
+            Strong(score(mean.mean)),
+            soft(interval(mean.low, mean.high)),
+            soft(n_of),
+        )
+        for mean, title, n_of in shown
     ]
-    more = [soft(f"Best {len(best)} of {number(len(row.means))}")] if len(best) < len(row.means) else []
+    more = [soft(f"{len(shown)} of {number(len(row.means))} benchmarks")] if len(shown) < len(row.means) else []
     return Group([*(part for line in lines for part in line), *more], "best-scores", block=True)
 
 
@@ -97,7 +102,7 @@ MODELS_USED = Table[ModelUse](
     [
         Column("Model", _name, "name"),
         Column("Status", _status, look="nowrap"),
-        Column("Best scores, 0 to 1", _scores, only="page", bare=True),
+        Column("Scores, 0 to 1", _scores, only="page", bare=True),
         Column("Overall rank", lambda row: row.rank or MISSING, "number", info="mean_rank"),
         Column("Runs", _runs, "number"),
         Column("$/M in, out", _price, "number"),
