@@ -38,7 +38,7 @@ DOCUMENTS = {
         "how-to/import": Document("Import runs and datasets", "From Inspect, promptfoo, JSON Lines, CSV and others"),
         "how-to/ci": Document("Run benchmarks in CI", "Fail a build when a score drops"),
     },
-    "More tasks": {
+    "More how-tos": {
         "how-to/public-benchmarks": Document("Import public benchmarks", "MMLU, GSM8K, HumanEval and others"),
         "how-to/labels": Document("Put people in the loop", "Label answers, and check judges by the labels"),
         "how-to/schedules": Document("Run a benchmark every night", "And be told when a score drops"),
@@ -52,13 +52,13 @@ DOCUMENTS = {
         "cli": Document("Command line", "All commands and their options"),
         "configuration": Document("Configuration", "Files, environment variables, providers"),
     },
-    "Operate": {
+    "Run a server": {
         "deployment": Document("Deployment", "Docker Compose, Kubernetes, backups, upgrades"),
         "reliability": Document("Reliability", "What happens when a part fails"),
         "security": Document("Security", "Access, secrets, the sandbox"),
         "performance": Document("Performance", "Measured limits and how to tune"),
     },
-    "Extend": {
+    "Write plug-ins": {
         "tour": Document("Tour of the code", "The way through in ten files"),
         "architecture": Document("Architecture", "Parts, flows and rules of the code"),
         "how-to/own-metric": Document("Add a metric", "Score answers in another way"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from django.conf import settings
 from django.urls import reverse
 
 from benchmarks.analysis.comparisons import newer_sentence, run_of_day
@@ -44,6 +45,8 @@ class Notice:
     post: tuple[str, str] | None = None
     dismiss: str = ""
     more: str = ""
+    copy: str = ""
+    """A line to enter where the service runs."""
 
 
 def inbox(live: Sequence[Run], *, with_webhooks: bool = False) -> list[Notice]:
@@ -189,7 +192,9 @@ def webhook_problems(rows: Sequence[WebhookRow], *, named: bool = True) -> list[
         noun = f"Webhook {quoted} delivers" if len(names) == 1 else f"Webhooks {quoted} deliver"
         title = f"{noun} nothing" if named else "Nothing is delivered"
         then = "" if named else " Then pending deliveries are sent, and you can send a test."
-        found.append(Notice("failed", "Webhook", title, "", f"{problem}{then}", link=sign))
+        configured = settings.CODEFORGE.webhooks.get(names[0])
+        line = f'export {configured.secret_env}="whsec_$(openssl rand -base64 32)"' if configured else ""
+        found.append(Notice("failed", "Webhook", title, "", f"{problem}{then}", link=sign, copy=line))
     for row in rows:
         if row.name in failing and not row.problem:
             notice = _webhook(failing[row.name])

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 
 from benchmarks.models import Run, Task
 from benchmarks.presentation.glossary import GLOSSARY
-from benchmarks.presentation.numbers import n_of, plural
+from benchmarks.presentation.numbers import n_of, number, plural
 from benchmarks.queries.experiments import findings, progress
 from benchmarks.queries.search import Matches, newest, search
 from benchmarks.services.access import may_launch
@@ -108,6 +108,9 @@ def _found(matches: Matches, words: str = "") -> Iterator[_Entry]:
         name = f"Run {run.pk}: {run.name or f'{model} on {run.dataset.title}'}"
         row = run_row(run)
         yield _Entry("Run", name, reverse("frontend:run", args=(run.pk,)), _of_run(run, row), ruler=_drawn(row))
+    if matches.n_runs > len(matches.runs) > 0 and words:
+        url = f"{reverse('frontend:runs')}?{urlencode({'text': words})}"
+        yield _Entry("Run", f"All {number(matches.n_runs)} runs", url)
     for task, correct, answers in sorted(
         matches.tasks, key=lambda each: words.lower() not in _task_title(each[0]).lower()
     ):

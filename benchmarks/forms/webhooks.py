@@ -35,7 +35,7 @@ class WebhookForm(ProblemForm):
         ),
     )
     events = forms.MultipleChoiceField(
-        choices=[described(event, f"{when} ({event})", event_title(event)) for event, when in EVENT.items()],
+        choices=[described(event, when, event_title(event)) for event, when in EVENT.items()],
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": "Select at least one event."},
     )

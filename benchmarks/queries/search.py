@@ -22,7 +22,7 @@ from benchmarks.models import (
     Task,
 )
 from benchmarks.queries.experiments import experiments
-from benchmarks.queries.runs import HasTag, runs
+from benchmarks.queries.runs import HasTag, RunFilters, run_list, runs
 from tasks_app.models import CanvasSet
 
 MOST = 5
@@ -34,7 +34,8 @@ NEWEST = 3
 @dataclass(frozen=True, slots=True)
 class Matches:
     """Up to ``MOST`` of each kind, the newest first; models by name with their number of runs, tasks in their order
-    with how many of their answers are correct, of how many that models gave."""
+    with how many of their answers are correct, of how many that models gave. ``n_runs`` are all that the list of runs
+    finds."""
 
     datasets: list[Dataset]
     canvas_sets: list[CanvasSet]
@@ -43,6 +44,7 @@ class Matches:
     reviews: list[ReviewQueue]
     runs: list[Run]
     tasks: list[tuple[Task, int, int]]
+    n_runs: int = 0
 
     def __bool__(self) -> bool:
         return any(getattr(self, kind.name) for kind in fields(self))
@@ -74,6 +76,7 @@ def search(text: str) -> Matches:
         experiments=list(experiments().filter(Q(name__icontains=text) | tagged)[:MOST]),
         reviews=list(ReviewQueue.objects.filter(name__icontains=text).order_by("-id")[:MOST]),
         runs=list(runs().filter(by_number | of_run | tagged).order_by("-id")[:MOST]),
+        n_runs=run_list(RunFilters(text=text)).count(),
         tasks=_with_answers(
             tasks.filter(Q(task_id__icontains=text) | Q(name__icontains=text) | Q(input__icontains=text))
             .select_related("version__dataset")

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from benchmarks.models import Experiment, ReviewQueue, Run, Task
+from benchmarks.models import Dataset, Experiment, ReviewQueue, Run, Task
 from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.queries.search import MOST
 from frontend.documents import BESIDE, TITLES
@@ -160,6 +160,13 @@ def test_the_search_ends_at_a_number_of_each_kind_and_is_a_page_of_its_own(clien
     make_dataset(MOST + 3)
     html = page(client, "/search/?q=task")
     assert len(re.findall(r"/tasks/\d+/", html)) == MOST
+    for _ in range(MOST):
+        run = make_scored_run(Dataset.objects.get(), [1.0], model="vendor/many")
+    assert "/runs/?text" not in matches(client, "many"), "all are shown"
+    make_scored_run(run.dataset, [1.0], model="vendor/many")
+    shown = matches(client, "many")
+    assert 'href="/runs/?text=many"' in shown
+    assert f"All {MOST + 1} runs" in shown
     assert "<h1>Search</h1>" in html
     assert html.count('id="search-words"') == 1
 
@@ -216,6 +223,7 @@ def test_code_of_a_document_keeps_its_lines_and_is_copied_without_what_it_prints
     assert {(bool(button), first) for button, _, first in blocks} == {
         (True, "#"),
         (True, "n"),
+        (True, "t"),
         (True, "w"),
         (True, "m"),
         (True, "$"),

@@ -23,8 +23,8 @@ from tests.support.page_factories import make_scored_run
 pytestmark = pytest.mark.django_db
 
 
-def text_of(client: Client) -> str:
-    html = client.get("/workers/").content.decode()
+def text_of(client: Client, address: str = "/workers/") -> str:
+    html = client.get(address).content.decode()
     return " ".join(re.sub(r"<[^>]+>", " ", html).split())
 
 
@@ -80,28 +80,28 @@ def test_the_number_of_queries_does_not_grow_with_the_workers(client: Client) ->
 
 
 def test_administrators_see_versions_storage_and_the_next_retention(client: Client, settings: Any) -> None:
-    text = text_of(client)
+    text = text_of(client, "/settings/")
     assert f"CodeForge Benchmarks {__version__}" in text
     assert re.search(r"Database (SQLite|PostgreSQL) \d+\.\d+\S*, [\d.]+\s[kM]B", text)
     assert "free on its disk" in text
     assert "Texts are kept." in text
     settings.CODEFORGE = settings.CODEFORGE.model_copy(update={"retention": RetentionConfig(texts_days=90)})
-    assert "No run has texts to delete." in text_of(client)
+    assert "No run has texts to delete." in text_of(client, "/settings/")
     ended = timezone.now() - timedelta(days=80)
     for number in range(2):
         make_scored_run(make_dataset(3, slug=f"sums-{number}"), completed_at=ended + timedelta(days=number))
-    assert f"{ended + timedelta(days=90):%Y-%m-%d}" in client.get("/workers/").content.decode()
+    assert f"{ended + timedelta(days=90):%Y-%m-%d}" in client.get("/settings/").content.decode()
     Run.objects.filter(completed_at=ended).update(texts_pruned_at=timezone.now())
-    assert f"{ended + timedelta(days=91):%Y-%m-%d}" in client.get("/workers/").content.decode()
+    assert f"{ended + timedelta(days=91):%Y-%m-%d}" in client.get("/settings/").content.decode()
 
 
 def test_viewers_see_no_versions_or_folders(client: Client, settings: Any) -> None:
     settings.DEV_MODE = False
     account = User.objects.create_user("ada")
     client.force_login(account)
-    text = text_of(client)
-    assert "Active workers 0" in text
-    assert "Installation" not in text
+    assert "Active workers 0" in text_of(client)
+    assert "Installation" not in text_of(client, "/workers/")
+    assert "Installation" not in text_of(client, "/settings/")
 
 
 def test_a_worker_whose_run_gets_no_answers_says_so_as_the_other_pages_do(client: Client) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import platform
-import shutil
 from datetime import timedelta
 from typing import Any
 
-import django
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -34,7 +31,6 @@ from benchmarks.services.access import may, may_edit, may_launch, may_set_keys
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.files import starter_experiment
 from benchmarks.services.experiments.start import plan_experiment
-from benchmarks.services.operations.code_version import code_version
 from benchmarks.services.operations.local_model import PROVIDER, local_model
 from benchmarks.services.schedules import dismiss_score_drop
 from frontend.inbox import hung_notices, inbox
@@ -148,7 +144,7 @@ def dismiss_drop(request: HttpRequest, pk: int) -> HttpResponse:
 
 @live_read(stamp_of_workers, within_page=True)
 def workers(request: HttpRequest) -> HttpResponse:
-    """The workers, what each of them does, and how much work waits; for administrators also versions and storage."""
+    """The workers, what each of them does, and how much work waits."""
     known = operations.workers()
     context: dict[str, Any] = {
         "installation": operations.installation(),
@@ -159,15 +155,4 @@ def workers(request: HttpRequest) -> HttpResponse:
         "silent_after": ALIVE_FOR.total_seconds(),
         "crumbs": crumbs(("Workers", None)),
     }
-    if may_set_keys(request.user):
-        texts_days = settings.CODEFORGE.retention.texts_days
-        context |= {
-            "version": code_version(),
-            "python": platform.python_version(),
-            "django": django.get_version(),
-            "storage": operations.storage(texts_days),
-            "state_folder": settings.STATE_DIR,
-            "free": shutil.disk_usage(settings.STATE_DIR).free,
-            "texts_days": texts_days,
-        }
     return render(request, "frontend/workers/list.html", context)

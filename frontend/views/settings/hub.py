@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import platform
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+import django
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Max
 from django.http import HttpRequest, HttpResponse
@@ -23,11 +27,12 @@ from benchmarks.presentation.numbers import ago, ahead, number, plural
 from benchmarks.presentation.ranks import listed
 from benchmarks.presentation.sentences import first_sentence
 from benchmarks.queries.access import active_tokens, members, role_of, share_links
-from benchmarks.queries.operations import workers
+from benchmarks.queries.operations import storage, workers
 from benchmarks.queries.run_list import IMPORTED
 from benchmarks.queries.schedules import open_score_drops
 from benchmarks.queries.webhooks import COUNTED_FOR, failing_webhooks, webhook_rows
-from benchmarks.services.access import account_of, may
+from benchmarks.services.access import account_of, may, may_set_keys
+from benchmarks.services.operations.code_version import code_version
 from frontend.navigation import SETTINGS, Place
 from frontend.views.lists import Button
 
@@ -38,10 +43,11 @@ NIGHTLY = "when=03:00"
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """What a page of the settings has now, and ``problem``, which needs somebody."""
+    """What a page of the settings has now, and ``problem``, which needs somebody; ``fix`` is what its button says."""
 
     said: str
     problem: str = ""
+    fix: str = "Show problem"
 
 
 def _schedules(request: HttpRequest) -> Now:
@@ -54,9 +60,10 @@ def _schedules(request: HttpRequest) -> Now:
     problem = problem or (f"{plural(fallen, 'run')} scored lower than before." if fallen else "")
     due = next((each for each in schedules if each.next_run_at), None)
     count = plural(len(schedules), "schedule")
+    fix = "Show schedule" if failing else "Show score drop"
     if due is None or due.next_run_at is None:
-        return Now(f"{count}, all paused.", problem)
-    return Now(f"{count}. {due.name} runs next, {ahead(due.next_run_at, timezone.now())}.", problem)
+        return Now(f"{count}, all paused.", problem, fix)
+    return Now(f"{count}. {due.name} runs next, {ahead(due.next_run_at, timezone.now())}.", problem, fix)
 
 
 def _tokens(request: HttpRequest) -> Now:
@@ -86,7 +93,7 @@ def _webhooks(request: HttpRequest) -> Now:
     why = next((f" {first_sentence(row.problem)}" for row in rows if row.problem), "")
     problem = f"{noun} {listed([f'“{name}”' for name in sorted(broken)])} {verb} nothing.{why}" if broken else ""
     sent = f"{number(sum(row.delivered for row in rows))} delivered in {COUNTED_FOR.days} days"
-    return Now(f"{plural(len(rows), 'webhook')}, {sent}.", problem)
+    return Now(f"{plural(len(rows), 'webhook')}, {sent}.", problem, "Set the secret" if why else "Show webhook")
 
 
 def _share_links(request: HttpRequest) -> Now:
@@ -109,13 +116,14 @@ def _members(request: HttpRequest) -> Now:
     named = Counter("superuser" if each.is_superuser else role_of(each) or "without a role" for each in accounts)
     order = ("superuser", *reversed(ROLE), "without a role")
     roles = ", ".join(f"{number(named[role])} {role}" for role in order if named[role])
+    roles = next(iter(named)) if len(accounts) == 1 else roles
     return Now(f"{plural(len(accounts), 'account')}: {roles}." if accounts else "No members yet.")
 
 
 def _workers(request: HttpRequest) -> Now:
     alive = [worker for worker in workers() if worker.alive]
     if not alive:
-        return Now("", "No worker is active. Runs wait until one starts.")
+        return Now("", "No worker is active. Runs wait until one starts.", "Show workers")
     busy = sum(bool(worker.runs) for worker in alive)
     return Now(f"{number(len(alive))} active, {f'{number(busy)} busy' if busy else 'none busy'}.")
 
@@ -154,13 +162,30 @@ def hub(request: HttpRequest) -> HttpResponse:
     stated = [(place, NOW[place.route](request)) for place in places]
     shown = [(place, now, _action(request, place, now)) for place, now in stated]
     shown.sort(key=lambda each: not each[1].problem)
-    return render(request, "frontend/settings/hub.html", {"places": shown, "plugins": installed_plugins()})
+    context: dict[str, object] = {"places": shown, "plugins": installed_plugins()}
+    if may_set_keys(request.user):
+        context |= _installation()
+    return render(request, "frontend/settings/hub.html", context)
+
+
+def _installation() -> dict[str, object]:
+    """Versions, storage and what is deleted when."""
+    texts_days = settings.CODEFORGE.retention.texts_days
+    return {
+        "version": code_version(),
+        "python": platform.python_version(),
+        "django": django.get_version(),
+        "storage": storage(texts_days),
+        "state_folder": settings.STATE_DIR,
+        "free": shutil.disk_usage(settings.STATE_DIR).free,
+        "texts_days": texts_days,
+    }
 
 
 def _action(request: HttpRequest, place: Place, now: Now) -> Button | None:
     """One step: to the problem, else what one does next."""
     if now.problem:
-        return Button("Show problem", place.route)
+        return Button(now.fix, place.route)
     if place.route == "tokens":
         account = account_of(request.user)
         return Button("New token", "new-token") if account or may(request.user, "benchmarks.add_apitoken") else None

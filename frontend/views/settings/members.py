@@ -34,7 +34,7 @@ LATEST = 8
 
 _ROLES = [
     *((name.capitalize(), may_do) for name, may_do in ROLE.items()),
-    ("Superuser", "May do everything; created in the Django admin"),
+    ("Superuser", "May do everything; made on the admin site"),
 ]
 
 
@@ -142,7 +142,7 @@ def act(request: HttpRequest, pk: int, action: str) -> HttpResponse:
 def _rights(account: User) -> list[str]:
     """What an account may do: what its role and those before it say."""
     if account.is_superuser:
-        return ["Everything"]
+        return ["Everything, on the pages and on the admin site"]
     names = [*ROLE]
     place = names.index(role) if (role := role_of(account)) else 0
     return [ROLE[name].removeprefix("Also ").capitalize() for name in names[: place + 1]]

@@ -101,7 +101,10 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
         "when": in_words(stored.when),
         "due": ahead(stored.next_run_at, timezone.now()) if stored.next_run_at else "",
         "time_zone": timezone.get_default_timezone_name(),
-        "request_shown": [(RUN_PARAMETERS[name].label, _shown(name, value)) for name, value in stored.request.items()],
+        "request_shown": [
+            (RUN_PARAMETERS[name].label, _shown(name, value), _page(name, value) if latest else "")
+            for name, value in stored.request.items()
+        ],
         "runs": runs_table(
             runs().filter(pk__in=list(latest)).order_by("-pk"),
             "Latest runs of the schedule",
@@ -129,6 +132,12 @@ def _rule(schedule: Schedule) -> str:
     if schedule.margin is not None:
         return f"A score drop is more than {points(schedule.margin)} points below the first run of the series."
     return f"A score drop is significant against an earlier run, at level {percent(LEVEL)} over all metrics."
+
+
+def _page(name: str, value: Any) -> str:
+    """The page of a dataset or of a model that has run; empty for other parameters."""
+    routes = {"dataset": "frontend:dataset", "model": "frontend:model"}
+    return reverse(routes[name], args=(value,)) if value and name in routes else ""
 
 
 def _shown(name: str, value: Any) -> Any:

@@ -24,7 +24,7 @@ from benchmarks.services.access import may
 from benchmarks.services.errors import NotPossible
 from frontend import params
 from frontend.inbox import webhook_problems
-from frontend.views.lists import FEW_ROWS, Button, Example, listed
+from frontend.views.lists import Button, Example, listed
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require, unconfirmed
 
@@ -76,6 +76,7 @@ def new_webhook(request: HttpRequest) -> HttpResponse:
         return _secret_page(request, *added)
     context = {
         "form": form,
+        "events": EVENT.items(),
         "crumbs": crumbs(("Webhooks", reverse("frontend:webhooks")), ("New webhook", None)),
     }
     return render(request, "frontend/settings/webhook_form.html", context, status=400 if form.errors else 200)
@@ -118,7 +119,6 @@ def webhook(request: HttpRequest, name: str) -> HttpResponse:
         "deliveries": DELIVERIES.where(
             may_send=may_send, tells_more=tells_more, signs=not problem, cannot_sign=bool(problem)
         ).of(page),
-        "is_short": page.paginator.count < FEW_ROWS,
         "state": state,
         "states": [(value, label.capitalize()) for value, label in WebhookDelivery.State.choices],
         "may_send": may_send,
