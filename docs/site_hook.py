@@ -27,7 +27,7 @@ def on_config(config: Any) -> Any:
         group: {PATHS[name].removeprefix("docs/"): page.title for name, page in pages.items()}
         for group, pages in DOCUMENTS.items()
     }
-    groups["Write plug-ins"] |= BESIDE
+    groups["Work on the code"] |= BESIDE
     nav = [{group: [{title: path} for path, title in pages.items()]} for group, pages in groups.items()]
     config["nav"] = [{"Documents": "README.md"}, *nav]
     return config

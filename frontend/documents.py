@@ -58,7 +58,7 @@ DOCUMENTS = {
         "security": Document("Security", "Access, secrets, the sandbox"),
         "performance": Document("Performance", "Measured limits and how to tune"),
     },
-    "Write plug-ins": {
+    "Work on the code": {
         "tour": Document("Tour of the code", "The way through in ten files"),
         "architecture": Document("Architecture", "Parts, flows and rules of the code"),
         "how-to/own-metric": Document("Add a metric", "Score answers in another way"),
