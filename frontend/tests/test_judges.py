@@ -54,7 +54,7 @@ def agreement(calibration: Run) -> dict[str, Any]:
 def test_without_a_canvas_set_the_page_leads_to_generating_one(client: Client) -> None:
     html = page(client, "/judges/")
     assert "No calibrations yet." in html
-    assert 'href="/canvases/">Generate a canvas set' in html
+    assert 'href="/canvases/?new=1#new-title">Generate a canvas set' in html
     assert 'action="/judges/new/"' not in html
 
 
