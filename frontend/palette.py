@@ -137,7 +137,7 @@ def _of_run(run: Run, row: RunRow) -> str:
     """What is known of a run; a score with its metric and n, because runs of other metrics stand below it."""
     found, headline = run_finding(run), row.headline
     is_score = not (run.is_live or row.provisional or headline.mean is None)
-    return f"{headline.title} {found}, n = {headline.n_of}" if is_score else found
+    return f"{headline.title} {found}, {headline.n_of}" if is_score else found
 
 
 def _drawn(row: RunRow) -> SafeString:

@@ -61,9 +61,9 @@ def _of_benchmark(runs: Sequence[Run], first: Run | None, *, is_open: bool) -> O
     return OfBenchmark(runs[0].dataset.title, versions.pop() if len(versions) == 1 else "", rows, is_open)
 
 
-def likely(offered: Sequence[Run]) -> list[Comparison]:
+def likely(offered: Sequence[Run], page: str) -> list[Comparison]:
     """For each benchmark the latest runs of several models that were asked the same: of all its tasks if there are any,
-    and of as many models as possible."""
+    and of as many models as possible. ``page`` compares them."""
     groups: dict[tuple[object, ...], dict[str, Run]] = {}
     for run in offered:
         if not run.is_baseline:
@@ -74,7 +74,9 @@ def likely(offered: Sequence[Run]) -> list[Comparison]:
         if (runs[0].limit is None, len(runs)) > (known[0].limit is None, len(known)):
             best[runs[0].dataset_id] = runs
     several = [sorted(runs[:COMPARED], key=lambda run: run.model_label) for runs in best.values()][:LIKELY]
-    return [replace(_comparison(runs, listed([run.model_label for run in runs])), chosen=runs) for runs in several]
+    return [
+        replace(_comparison(runs, listed([run.model_label for run in runs]), page), chosen=runs) for runs in several
+    ]
 
 
 def on_one_benchmark(chosen: Sequence[Run], offered: Sequence[Run]) -> Iterator[Comparison]:
@@ -98,6 +100,6 @@ def on_one_benchmark(chosen: Sequence[Run], offered: Sequence[Run]) -> Iterator[
             yield Comparison("", "", alone.dataset.title, apart, runs)
 
 
-def _comparison(runs: Sequence[Run], label: str) -> Comparison:
+def _comparison(runs: Sequence[Run], label: str, page: str = "frontend:compare") -> Comparison:
     query = urlencode({"runs": ",".join(str(run.pk) for run in runs)})
-    return Comparison(label, f"{reverse('frontend:compare')}?{query}", runs[0].dataset.title)
+    return Comparison(label, f"{reverse(page)}?{query}", runs[0].dataset.title)

@@ -9,6 +9,7 @@ from benchmarks.metrics.judge_calibration import Share
 from benchmarks.metrics.panel import judges_named
 from benchmarks.presentation.numbers import n_of, number, percent, plural, points
 from benchmarks.presentation.ranks import listed
+from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.statistics.agreement import Kappa
 from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.prediction_powered import CorrectedMean
@@ -123,12 +124,13 @@ def calibration_leaning(numbers: Agreement) -> str:
     return "lenient" if leniency.difference > 0 else "strict"
 
 
-def count_of_share(share: Share) -> str:
-    """How many answers a share counts: ``82 of 100``, and how many have no verdict."""
+def count_of_share(share: Share, what: str = "") -> str:
+    """How many answers a share counts: ``82 of 100 right``; where verdicts are missing, ``77 of 93 right, n = 93 of 110
+    (84.5%)``."""
     if share.mean is None:
-        return f"0 of {number(share.n_expected)}"
-    missing = share.n_expected - share.n
-    return n_of(round(share.mean * share.n), share.n) + (f", {number(missing)} missing" if missing > 0 else "")
+        return n_of(0, share.n_expected)
+    count = f"{n_of(round(share.mean * share.n), share.n)} {what}".strip()
+    return f"{count}, n = {n_of_expected(share.n, share.n_expected)}" if share.n < share.n_expected else count
 
 
 def calibration_finding(numbers: Agreement) -> str:

@@ -120,8 +120,8 @@ def test_only_a_significant_difference_of_two_runs_is_bold(client: Client, right
 def test_a_comparison_of_no_runs_task_by_task_asks_for_them(client: Client) -> None:
     make_scored_run()
     html = client.get("/compare/tasks/", follow=True).content.decode()
-    assert "<h1>Compare runs</h1>" in html
-    assert 'formaction="/compare/tasks/">Compare task by task</button>' in html
+    assert "<h1>Compare runs task by task</h1>" in html
+    assert 'class="primary" formaction="/compare/tasks/">Compare task by task</button>' in html
     assert "No runs chosen yet: select 2 or more." in html
     assert "Choose 2 to 12 runs." in html
 

@@ -85,7 +85,7 @@ def test_matches_say_what_is_known_of_them_and_offer_to_start_a_run(client: Clie
     queued = make_scored_run(dataset, [1.0, 0.0, 1.0], model="vendor/large")
     Run.objects.filter(pk=queued.pk).update(status="running", done=1)
     found = matches(client, "large")
-    assert re.search(r"Exact match 0\.667 \(.+\), n = 3 of 3", found)
+    assert re.search(r"Exact match 0\.667 \(.+\), 3 of 3", found)
     assert "Running, 33%" in found
     assert "2 runs" in found
     task = Task.objects.filter(version__dataset=dataset).earliest("position")

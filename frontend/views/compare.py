@@ -44,9 +44,9 @@ def compare(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def tasks(request: HttpRequest) -> HttpResponse:
-    """The tasks of the chosen runs. Without any, the page that chooses them, where both ways to compare are offered."""
+    """The tasks of the chosen runs. Without any, the page that chooses them."""
     if "runs" not in request.GET:
-        return HttpResponseRedirect(reverse("frontend:compare"))
+        return HttpResponseRedirect(f"{reverse('frontend:compare')}?for=tasks")
     chosen = _chosen(request)
     metrics = common_metrics(chosen)
     metric = _metric(request, metrics)
@@ -75,8 +75,9 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
     asked = params.run_ids(request.GET)[:MOST_RUNS]
     to = reverse("frontend:compare") if chosen else None
     crumbs = [("Compare", to), *([(plural(len(chosen), "run"), None)] if chosen else [])]
+    for_tasks = not asked and request.GET.get("for") == "tasks"
     context: dict[str, Any] = {
-        "title": _title(chosen),
+        "title": "Compare runs task by task" if for_tasks else _title(chosen),
         "crumbs": trail("runs", *crumbs),
         "chosen": chosen,
         "chosen_ids": [run.pk for run in chosen],
@@ -86,12 +87,14 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
         "metrics": [metric_row(name) for name in metrics],
         "metric": metric,
         "most": MOST_RUNS,
+        "for_tasks": for_tasks,
         "may_launch": may_launch(request.user),
         "may_compare_answers": may_launch(request.user) and not any(run.representation for run in chosen),
     }
     if len(chosen) < 2 or not metric:
+        page = "frontend:compare-tasks" if for_tasks else "frontend:compare"
         return context | {
-            "likely": likely(offered) if len(chosen) < 2 else (),
+            "likely": likely(offered, page) if len(chosen) < 2 else (),
             "on_one": sorted(on_one_benchmark(chosen, offered), key=lambda each: (-len(each.chosen), not each.url)),
         }
     margin = params.margin(request.GET)

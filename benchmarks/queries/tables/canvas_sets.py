@@ -343,7 +343,7 @@ def _by_level(title: str, head: str) -> Table[LevelRow]:
         [
             Column(head, lambda row: Link(row.name, "gallery", (row.slug,), row.filters), "name"),
             Column("Interval, 0 to 1", lambda row: Bar(row.score, row.guess)),
-            Column("Score", lambda row: [score(row.score.mean), soft(f"n = {row.n_of}")], "number"),
+            Column("Score", lambda row: [score(row.score.mean), soft(row.n_of)], "number"),
         ],
     )
 

@@ -245,7 +245,7 @@ def _on_known(row: JudgeRow) -> Cell:
     if row.calibration is None or known is None:
         return Words("Not calibrated", "soft")
     link = Link(score(known.accuracy.mean), "calibration", (row.calibration.pk,))
-    about = ", ".join(filter(None, (f"{count_of_share(known.accuracy)} right", calibration_leaning(known))))
+    about = ", ".join(filter(None, (count_of_share(known.accuracy, "right"), calibration_leaning(known))))
     bounds = interval(known.accuracy.low, known.accuracy.high)
     return [link, Words(bounds, "soft small"), Group([about], "soft small", block=True)]
 
