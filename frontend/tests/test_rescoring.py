@@ -21,13 +21,16 @@ def test_a_rescoring_is_estimated_started_and_listed_beside_the_run(client: Clie
     assert f'href="{shown}rescore/"' in client.get(shown).content.decode()
     form = client.get(f"{shown}rescore/").content.decode()
     assert "Score the 3 stored answers of loop/model again." in form
+    assert 'type="hidden" name="metrics" value="exact_match"' in form
+    assert 'type="checkbox" name="metrics"' not in form
     assert "Present scores" in form
     assert "loop/model is not asked; only a judge costs." in " ".join(form.split())
     assert 'Exact match <span class="soft">as before</span>' in form
     start = '<button type="submit" id="rescore"'
-    assert f'{start} class="primary" disabled name="do"' in form, "the scores would stay the same"
-    assert f'{start} class="primary" name="do"' in client.get(f"{shown}rescore/?metric=contains").content.decode()
-    boxes = " ".join(form.split())
+    assert f'{start} name="do"' in form, "quiet while the scores would stay the same"
+    assert f'{start} class="primary"' in client.get(f"{shown}rescore/?metric=contains").content.decode()
+    opened = client.post(f"{shown}rescore/", {"metrics": "exact_match", "given": "exact_match", "do": "metrics"})
+    boxes = " ".join(opened.content.decode().split())
     assert 'name="metrics" value="exact_match" id="metric-exact_match" checked' in boxes
     assert "json_schema" not in boxes, "only what applies is listed"
     assert "judged by loop/judge, not checked by people" in boxes

@@ -65,7 +65,7 @@ def rescore(request: HttpRequest, pk: int) -> HttpResponse:
     except NotPossible as error:
         form.add_error(None, error.message)
         return _rescore_page(request, run, form, status=409)
-    return _rescore_page(request, run, form, **estimate)
+    return _rescore_page(request, run, form, is_open=do == "metrics", **estimate)
 
 
 @require_POST
@@ -93,15 +93,16 @@ def rescore_all(request: HttpRequest, slug: str, old: int, new: int) -> HttpResp
 
 
 def _rescore_page(
-    request: HttpRequest, run: Run, form: RescoringForm, status: int = 200, **context: object
+    request: HttpRequest, run: Run, form: RescoringForm, status: int = 200, *, is_open: bool = False, **context: object
 ) -> HttpResponse:
     crumbs = [
         ("Runs", reverse("frontend:runs")),
         (f"Run {run.pk}", reverse("frontend:run", args=(run.pk,))),
         ("Rescore", None),
     ]
+    is_open |= not form.metrics and not form["rubric"].value()
     choice = MetricChoice(form.metrics, ())
-    if "HX-Request" not in request.headers:  # an estimate alone replaces no metrics
+    if is_open:
         choice = metric_choice(run.dataset_version, preset_metrics(run.dataset), form.metrics, form.judge)
     titles = [metric_title(name).removeprefix(PREFIX) for name in form.metrics]
     context |= {"form": form, "run": run, "metrics": choice, "scored_by": titles, "crumbs": crumbs}
