@@ -161,7 +161,6 @@ def _list(request: HttpRequest, form: CalibrationForm, status: int = 200) -> Htt
         "phrasings": list(PHRASINGS),
         "judges": JUDGES_IN_USE.where(may_launch=launches).of(judges),
         "next_step": any(row.comes_next and row.run for row in judges),
-        "is_form_open": bool(form.errors or request.GET.keys() & fields.keys() or not (judges or page.object_list)),
         "may_launch": launches,
     }
     return render(request, "frontend/judges/list.html", context, status=status)
