@@ -127,7 +127,7 @@ def run(tab: Tab, name: str) -> None:
     page.check("input[name=dataset][value=island]")
     page.get_by_role("button", name="Change the metrics of island").click()
     page.check("#metric-island-faithfulness")
-    page.locator("#plan dt", has_text="Requests").wait_for()
+    page.locator("#plan dt", has_text="Requests").wait_for(state="attached")  # a phone says it beside the button
     fits(tab, "launch")
     page.get_by_role("button", name="Start run").click()
     page.wait_for_url(re.compile(r"/runs/\d+/$"))

@@ -81,7 +81,7 @@ def test_two_runs_are_compared(plain: Page, site: Site) -> None:
     plain.locator("#offered summary", has_text="shapes").click()
     for name in ("canvases large", "canvases small"):
         plain.check(f"input[name=runs][value='{site.runs[name]}']")
-    plain.get_by_role("button", name="Compare").click()
+    plain.get_by_role("button", name="Compare", exact=True).click()
     plain.wait_for_url(re.compile("runs="))
     assert "is better than" in plain.get_by_label("Summary").inner_text()
     plain.get_by_role("link", name="all tasks").click()
@@ -91,7 +91,7 @@ def test_two_runs_are_compared(plain: Page, site: Site) -> None:
     row = plain.locator("[data-row]").first
     row.click()
     plain.locator("tr.drawer").wait_for()
-    assert plain.locator(".answer-card").count() == 2
+    assert plain.locator(".answer-card").get_by_role("link", name="Result in run").count() == 2
     plain.locator("[data-row][aria-expanded=true]").click()
     plain.locator("tr.drawer").wait_for(state="detached")
 
