@@ -66,7 +66,7 @@ class AgreementPage:
         return urlencode(given)
 
     @property
-    def ruler(self) -> Shown[Share]:
+    def shares(self) -> Shown[Share]:
         """How often the judge agrees with people, and with known answers if it is calibrated."""
         people, n = self.agreement.agreement, len(self.agreement.answers)
         agreed = n_of(n - len(self.agreement.disagreements), n)

@@ -296,9 +296,9 @@ def none_right_rows(rows: Sequence[Row]) -> list[Row]:
 
 def none_right_variants(rows: Sequence[Row]) -> list[str]:
     """The variants of which each ranked row scores 0, if there are others."""
-    ranked = [row for row in rows if row.place]
-    variants = dict.fromkeys(row.variant for row in none_right_rows(rows) if row.variant)
-    others = {row.variant for row in ranked if row not in none_right_rows(rows)}
+    ranked, wrong = [row for row in rows if row.place], none_right_rows(rows)
+    variants = dict.fromkeys(row.variant for row in wrong if row.variant)
+    others = {row.variant for row in ranked if row not in wrong}
     return [variant for variant in variants if variant not in others] if len({r.variant for r in ranked}) > 1 else []
 
 

@@ -87,7 +87,8 @@ def answers(request: HttpRequest, pk: int) -> HttpResponse:
     chosen = params.text(request.GET, "dataset")
     dataset = chosen if chosen in datasets else next(iter(datasets), "")
     benchmark = choice(request.GET, "dataset", "Benchmark", datasets.items(), dataset)
-    columns = _columns(runs, metric, dataset)
+    grid = matrices.matrix(runs, metric, dataset)
+    columns = _columns(grid)
     context = _page(request, stored, runs, "experiment-answers")
     context |= grid_context(request, columns, metric, dataset=datasets.get(dataset, "")) | {
         "dataset": dataset,
@@ -95,7 +96,7 @@ def answers(request: HttpRequest, pk: int) -> HttpResponse:
         "metric": metric,
         "metrics": [metric_row(name) for name in matrices.metrics_of([run for run, _ in columns])],
     }
-    context["said"] = [*_none_right(runs, metric, dataset), *context["said"]]
+    context["said"] = [*filter(None, [grid.none_right]), *context["said"]]
     return render(request, "frontend/experiments/answers.html", context)
 
 
@@ -104,8 +105,11 @@ def answers(request: HttpRequest, pk: int) -> HttpResponse:
 def failed(request: HttpRequest, pk: int) -> HttpResponse:
     """What failed, by kind and run, of each dataset."""
     stored, runs = _read(pk)
-    tables = [failures(slug, title, _columns(runs, "", slug)[:MOST_COLUMNS]) for slug, title in _datasets(runs).items()]
-    said = [*_none_right(runs), *failures_said(tables)]
+    tables = [
+        failures(slug, title, _columns(matrices.matrix(runs, dataset=slug))[:MOST_COLUMNS])
+        for slug, title in _datasets(runs).items()
+    ]
+    said = [*filter(None, [matrices.matrix(runs).none_right]), *failures_said(tables)]
     context = _page(request, stored, runs, "experiment-failures") | {"tables": tables, "said": said}
     return render(request, "frontend/experiments/failures.html", context)
 
@@ -189,13 +193,9 @@ def _datasets(runs: Sequence[Run]) -> dict[str, str]:
     return {run.dataset.slug: run.dataset.title for run in runs}
 
 
-def _none_right(runs: Sequence[Run], metric: str = "", dataset: str = "") -> list[str]:
-    return [*filter(None, [matrices.matrix(runs, metric, dataset).none_right])]
-
-
-def _columns(runs: Sequence[Run], metric: str, dataset: str) -> list[tuple[Run, str]]:
-    """The runs on one dataset with their names, by rank."""
-    return [(run, row.name) for row in matrices.matrix(runs, metric, dataset).rows for run in row.runs]
+def _columns(grid: matrices.Matrix) -> list[tuple[Run, str]]:
+    """The runs of a matrix of one dataset with their names, by rank."""
+    return [(run, row.name) for row in grid.rows for run in row.runs]
 
 
 def _page(request: HttpRequest, stored: Experiment, runs: Sequence[Run], tab: str) -> dict[str, Any]:
