@@ -43,7 +43,7 @@ class MetricRow(Measure):
     weighted mean, if the weights of the tasks differ. ``applies`` is a sentence where the metric applies to a part of
     the results, ``if_missing`` what the score would be if all that is missing were wrong.
 
-    ``corrected`` is the mean above best guess with its bounds, if guessing scores anything, and ``corrected_missing``
+    ``corrected`` is the mean above the best guess with its bounds, if guessing scores anything, ``corrected_missing``
     its bounds whatever the missing scores are, if any is missing.
     """
 
@@ -158,7 +158,7 @@ def metric_rows(run: Run) -> list[MetricRow]:
 
 
 def corrected_mean(run: Run, metric: str) -> Corrected | None:
-    """The mean above best guess over all tasks of the run; ``None`` if no guess rate is known."""
+    """The mean above the best guess over all tasks of the run; ``None`` if no guess rate is known."""
     chance = (run.numbers.chance or {}).get(metric)
     return chance.average if chance else None
 

@@ -147,8 +147,8 @@ def if_missing(name: str, metric: MetricNumbers) -> str:
 
 
 def bounds_with_missing(corrected: Corrected) -> str:
-    """The interval of a score above best guess with the missing scores: ``-0.020 to 0.240 whatever the missing scores
-    are``; empty if none is missing."""
+    """The interval of a score above the best guess with the missing scores: ``-0.020 to 0.240 whatever the missing
+    scores are``; empty if none is missing."""
     complete = corrected.n_expected is None or corrected.n >= corrected.n_expected
     if complete or corrected.low_missing is None or corrected.high_missing is None:
         return ""

@@ -1,4 +1,5 @@
-"""Scores above best guess: 0 is the guess rate, the expected score of the best answer without reading, 1 is perfect.
+"""Scores above the best guess: 0 is the guess rate, what the best answer without reading is expected to score, 1 is
+perfect.
 
 The corrected score is (score - guess) / (1 - guess), Abbott's formula (1925, J. Econ. Entomol. 18:265); for
 multiple-choice tests it is the correction of Frary (1988), Educ. Meas. 7(2):33. A run over several task classes is

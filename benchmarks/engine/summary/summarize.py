@@ -2,8 +2,8 @@
 
 The summary is written from time to time while a run is in progress and when it ends. Means are strict: an answer that
 is unparsable, cut off or refused has the lowest score, unless another tool scored it. Results without a score are
-counted beside them, by reason. Expensive parts (scores above best guess, thresholds, reliability) are computed at the
-end only.
+counted beside them, by reason. Expensive parts (scores above the best guess, thresholds, reliability) are computed at
+the end only.
 """
 
 from __future__ import annotations
