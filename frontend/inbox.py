@@ -46,7 +46,7 @@ class Notice:
     dismiss: str = ""
     more: str = ""
     copy: str = ""
-    """A line to enter where the service runs."""
+    """A command that helps."""
 
 
 def inbox(live: Sequence[Run], *, with_webhooks: bool = False) -> list[Notice]:
@@ -192,9 +192,10 @@ def webhook_problems(rows: Sequence[WebhookRow], *, named: bool = True) -> list[
         noun = f"Webhook {quoted} delivers" if len(names) == 1 else f"Webhooks {quoted} deliver"
         title = f"{noun} nothing" if named else "Nothing is delivered"
         then = "" if named else " Then pending deliveries are sent, and you can send a test."
-        configured = settings.CODEFORGE.webhooks.get(names[0])
-        line = f'export {configured.secret_env}="whsec_$(openssl rand -base64 32)"' if configured else ""
-        found.append(Notice("failed", "Webhook", title, "", f"{problem}{then}", link=sign, copy=line))
+        # Only printed: entered in each place, a line that also set the variable would give each a secret of its own.
+        line = 'echo "whsec_$(openssl rand -base64 32)"' if names[0] in settings.CODEFORGE.webhooks else ""
+        make = " Make one secret, and set the same one in all places and in the receiver:" if line else ""
+        found.append(Notice("failed", "Webhook", title, "", f"{problem}{then}{make}", link=sign, copy=line))
     for row in rows:
         if row.name in failing and not row.problem:
             notice = _webhook(failing[row.name])

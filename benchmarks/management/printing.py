@@ -35,18 +35,18 @@ from benchmarks.presentation.tables import Column, Table, aligned
 from benchmarks.queries.interval_covers import covers_of
 from benchmarks.queries.tables.comparisons import PAIRS
 from benchmarks.queries.tables.statistics import (
-    ABOVE_SHORTCUTS,
+    ABOVE_BEST_GUESS,
     ADAPTIVE,
     CONSISTENCY,
     FAULT_RATES,
     THRESHOLDS,
     adaptive_rows,
+    best_guess_note,
     fault_rows,
     guessed_rows,
     n_of,
     repeated_rows,
     repeats_note,
-    shortcuts_note,
 )
 from benchmarks.services.experiments.start import ExperimentPlan
 from benchmarks.services.runs.estimate import RunPlan
@@ -179,8 +179,8 @@ def statistics_text(run: Run) -> str:
     if faults := list(fault_rows(run)):
         parts.append(f"Refused, cut off, unreadable\n{FAULT_RATES.text(faults)}")
     for metric, chance in (summary.chance or {}).items():
-        rows = ABOVE_SHORTCUTS.text(guessed_rows(run, metric, chance))
-        parts.append(f"{metric}, above the best guess\n{rows}\n{shortcuts_note(chance)}")
+        rows = ABOVE_BEST_GUESS.text(guessed_rows(run, metric, chance))
+        parts.append(f"{metric}, above the best guess\n{rows}\n{best_guess_note(chance)}")
     if summary.thresholds:
         parts.append(THRESHOLDS.text(summary.thresholds))
     for metric, repeats in (summary.reliability or {}).items():

@@ -121,7 +121,7 @@ GLOSSARY = {
         "comparisons. Before a run, two models are assumed to differ on 30% of the tasks; later pages use what was "
         "measured.",
     ),
-    "shortcuts": Entry(
+    "above_best_guess": Entry(
         "Above best guess",
         "(score − guess rate) / (1 − guess rate): 0 is the best guess that does not read the canvas or question, 1 "
         "is perfect. Random guesses may be below 0.",

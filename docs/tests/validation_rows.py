@@ -246,7 +246,7 @@ ESTIMATES = (
     Row(
         "Guess rate, score above the best guess",
         "CorrectedGroup.guess; Corrected.*; head Guess rate; head Majority guess; head Rule, all; head "
-        "Above best guess; term shortcuts; term guess_rate; term without_canvas",
+        "Above best guess; term above_best_guess; term guess_rate; term without_canvas",
         "Above best guess",
         (13, 19),
         "benchmarks.statistics.chance:corrected_average",

@@ -326,6 +326,19 @@ def test_webhooks_are_listed_with_their_deliveries_and_without_their_addresses(
 
 
 @pytest.mark.usefixtures("receiver")
+def test_a_webhook_without_a_secret_says_to_make_one_for_all_places(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(SECRET_ENV)
+    html = page(client, "/settings/webhooks/ops/")
+    assert f"{SECRET_ENV} is not set. Set it where the workers and the web server run." in html
+    assert "Make one secret, and set the same one in all places and in the receiver:" in html
+    copied = re.search(r'value="(echo [^"]+)"', html)
+    assert copied
+    assert "export" not in copied[1], "a line that sets the variable would make another secret in each place"
+
+
+@pytest.mark.usefixtures("receiver")
 def test_the_inbox_names_a_webhook_that_delivers_nothing_any_more(client: Client) -> None:
     run = make_scored_run(model="ollama/small")
     make_delivery(run, "delivered", delivered_at=timezone.now())

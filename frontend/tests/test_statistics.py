@@ -70,7 +70,7 @@ def test_the_page_of_a_canvas_run_shows_the_numbers_of_the_api(canvases: Dataset
     assert f"Tasks with differing repeats {shown(repeats['flipped'])}" in page
 
 
-def test_the_mean_above_shortcuts_is_shown_beside_the_raw_one(canvases: Dataset, client: Client) -> None:
+def test_the_mean_above_best_guess_is_shown_beside_the_raw_one(canvases: Dataset, client: Client) -> None:
     run = ended(canvases, "random")
     raw = shown(run.summary["metrics"]["task_score"])
     corrected = shown(run.summary["chance"]["task_score"]["average"])
@@ -85,7 +85,7 @@ def test_the_mean_above_shortcuts_is_shown_beside_the_raw_one(canvases: Dataset,
 
 def test_a_leaderboard_without_a_guess_rate_has_no_such_column(client: Client) -> None:
     run = make_scored_run()
-    assert "bove shortcuts" not in words(client, f"/leaderboard/?dataset={run.dataset.slug}")
+    assert "bove best guess" not in words(client, f"/leaderboard/?dataset={run.dataset.slug}")
 
 
 def test_a_run_leads_to_comparisons_with_comparable_runs_and_with_the_one_before_it(client: Client) -> None:

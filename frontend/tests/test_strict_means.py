@@ -204,17 +204,17 @@ def repeated_run_with_failures(**request: object) -> Run:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_pages_show_averages_above_shortcuts_and_shares_over_repeats_with_their_n_of_n(client: Client) -> None:
+def test_pages_show_averages_above_best_guess_and_shares_over_repeats_with_their_n_of_n(client: Client) -> None:
     run = repeated_run_with_failures()
-    above_shortcuts = run.summary["chance"]["task_score"]
+    above_best_guess = run.summary["chance"]["task_score"]
     repeats = run.summary["reliability"]["task_score"]
     rows = {
-        "Average of task classes": above_shortcuts["average"],
+        "Average of task classes": above_best_guess["average"],
         "All 2 repeats correct (pass^2)": repeats["pass_hat"]["2"],
         "Tasks with differing repeats": repeats["flipped"],
         "Agreement between two repeats": repeats["agreement"],
     }
-    rows |= {sentence_case(row["group"]): row["corrected"] for row in above_shortcuts["groups"]}
+    rows |= {sentence_case(row["group"]): row["corrected"] for row in above_best_guess["groups"]}
     texts = blocks(client, f"/runs/{run.pk}/")
     for label, numbers in rows.items():
         assert numbers["n"] < numbers["n_expected"], label

@@ -12,17 +12,17 @@ from benchmarks.models import Run
 from benchmarks.queries.contamination import contamination_check
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.tables.statistics import (
-    ABOVE_SHORTCUTS,
+    ABOVE_BEST_GUESS,
     ADAPTIVE,
     CONSISTENCY,
     FAULT_RATES,
     THRESHOLDS,
     adaptive_rows,
+    best_guess_note,
     fault_rows,
     guessed_rows,
     repeated_rows,
     repeats_note,
-    shortcuts_note,
 )
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.runs.sizing import SizeQuestion, size_run
@@ -37,7 +37,7 @@ def report_of(run: Run) -> dict[str, Any]:
     numbers, thresholds = run.numbers, run.numbers.thresholds or ()
     return {
         "chance": [
-            (metric_row(name), ABOVE_SHORTCUTS.of(guessed_rows(run, name, chance), title=shortcuts_note(chance)))
+            (metric_row(name), ABOVE_BEST_GUESS.of(guessed_rows(run, name, chance), title=best_guess_note(chance)))
             for name, chance in (numbers.chance or {}).items()
         ],
         "fault_rates": FAULT_RATES.of(fault_rows(run)),

@@ -51,7 +51,7 @@ def guessed_rows(run: Run, metric: str, chance: Chance) -> Iterator[Guessed]:
         yield Guessed("Average of task classes", chance.average, n_of(run.numbers_of(metric)))
 
 
-def shortcuts_note(chance: Chance) -> str:
+def best_guess_note(chance: Chance) -> str:
     """What the table of ``Chance`` says above itself."""
     note = "0 is the score of the best guess, 1 is perfect. Means with 95% intervals."
     if not chance.left_out:
@@ -60,17 +60,17 @@ def shortcuts_note(chance: Chance) -> str:
     return f"{note} No score or no known guess rate: {names}. An average needs all task classes."
 
 
-def above_shortcuts(row: Guessed) -> Group:
+def above_best_guess(row: Guessed) -> Group:
     return Group([mean(row.corrected), *filter(None, [bounds_with_missing(row.corrected)])], between="; ")
 
 
-ABOVE_SHORTCUTS = Table[Guessed](
+ABOVE_BEST_GUESS = Table[Guessed](
     "Above best guess",
     [
         Column("Task class", lambda row: row.title, "name"),
         Column("Guess rate", lambda row: score(row.group.guess) if row.group else "", "number", info="guess_rate"),
         Column("Score", lambda row: mean(row.group.raw) if row.group else "", look="nowrap"),
-        Column("Above best guess", above_shortcuts, look="nowrap"),
+        Column("Above best guess", above_best_guess, look="nowrap"),
         Column("n", lambda row: row.n_of, "number", "nowrap"),
     ],
     captioned=True,
