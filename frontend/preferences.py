@@ -305,25 +305,19 @@ class JudgedOrder:
     choice: str
     reason: str
 
-    @property
-    def place(self) -> str:
-        """Where the chosen answer was shown."""
-        return "first" if self.choice == self.first else "second"
-
 
 @dataclass(frozen=True, slots=True)
 class ShownAnswer:
-    """One answer of a pair, with its model and outcome, and the orders in which the judge ``chose`` it."""
+    """One answer of a pair, with its model and outcome."""
 
     name: str
     text: Excerpt
     outcome: str
-    chose: list[JudgedOrder]
 
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """Two answers to a task. ``undecided`` are the orders in which the judge chose neither.
+    """Two answers to a task. ``orders`` are those in which the judge saw them.
 
     ``winner`` is the model that wins, or empty; ``people`` is what people chose, in either order, and how often.
     """
@@ -334,7 +328,7 @@ class PairRow:
     answers: list[ShownAnswer]
     winner: str
     verdict: str
-    undecided: list[JudgedOrder]
+    orders: list[JudgedOrder]
     people: list[tuple[str, int]]
 
     @property
@@ -467,18 +461,17 @@ def _pair_row(
     originals = {run: compared.get((run, known["task"])) for run in texts}
     if not row.run.judge_model or pair.identical:
         orders = []
-    chose = {run: [order for order in orders if order.choice == names[run]] for run in texts}
     return PairRow(
         task=next((each.task.name for each in originals.values() if each), known["task"]),
         input=excerpt(shown[0].task.input, _SHOWN),
         expected=excerpt(expected, _SHOWN) if (expected := shown[0].task.expected_output) else None,
         answers=[
-            ShownAnswer(names[run], excerpt(text, _SHOWN), each.outcome if (each := originals[run]) else "", chose[run])
+            ShownAnswer(names[run], excerpt(text, _SHOWN), each.outcome if (each := originals[run]) else "")
             for run, text in texts.items()
         ],
         winner=winner,
         verdict=titles[pair.verdict] if not winner else f"{winner} wins",
-        undecided=[order for order in orders if not any(order in each for each in chose.values())],
+        orders=orders,
         people=chosen.most_common(),
     )
 

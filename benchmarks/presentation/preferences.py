@@ -52,13 +52,14 @@ def headline(names: Sequence[str], numbers: Preferences, total: int) -> str:
     if not has_few_pairs(numbers):
         return verdict(names, numbers)
     n = numbers.position.n
+    needed = f"at least {FEWEST_PAIRS} are needed."
     if numbers.missing:
-        return f"Too few: {plural(n, 'pair')} of different answers judged in both orders."
+        return f"Too few pairs of different answers judged in both orders: {number(n)}, {needed}"
     if not n:
         return f"Nothing to prefer: the answers of all {plural(total, 'pair')} are identical."
     if n == total:
-        return f"Too few: {plural(n, 'pair')} of answers."
-    return f"Too few: {number(n)} of {number(total)} answers {'differs' if n == 1 else 'differ'}."
+        return f"Too few pairs of answers: {number(n)}, {needed}"
+    return f"Too few answers differ: {number(n)} of {number(total)}, {needed}"
 
 
 def pairs_sentence(
@@ -71,7 +72,7 @@ def pairs_sentence(
     parts = [f"{name} wins {number(n)}" for name, n in decided if n]
     parts += [f"{number(tied)} {'ties' if tied > 1 else 'tie'}"] if tied else []
     parts += [_changed(disagree)] if disagree else []
-    same = f" The other {number(identical)} are identical and need no verdict." if identical else ""
+    same = f" The other {number(identical)} {'are' if identical > 1 else 'is'} identical." if identical else ""
     found = f"{listed(parts)}.{same}"
     if not with_total:
         return found[0].upper() + found[1:] if parts[0] == _changed(disagree) else found
@@ -116,7 +117,7 @@ def position_sentence(position: Position) -> str:
     if position.n < FEWEST_PAIRS and not position.is_clear:
         side = {0.0: "second", 1.0: "first"}.get(position.mean)
         if side:
-            return f"The judge always chose the {side} answer that it was shown; {pairs} cannot show a position bias."
+            return f"It always chose the answer shown {side}, but {pairs} cannot show a position bias."
         return f"{pairs} of different answers {'is' if position.n == 1 else 'are'} too few to show a position bias."
     consistent = (
         f"It gives the same verdict in both orders for {percent(position.consistent)} of {pairs} of different answers."

@@ -41,7 +41,7 @@ def text_of(client: Client, address: str) -> str:
 
 def verdicts_in(page: str) -> list[str]:
     """What the pairs of a page were decided by."""
-    return re.findall(r"</h3> <p>(.*?)</p>", page)
+    return re.findall(r"</h3> <p><b>(.*?)</b></p>", page)
 
 
 def sources(*models: str, tasks: int = 30) -> list[Run]:
@@ -276,10 +276,10 @@ def test_who_may_choose_in_a_blind_review_sees_neither_runs_nor_what_the_judge_c
     assert "because of it" not in page
     page = client.post(f"/reviews/{queue.pk}/label/", {"do": "start"}, follow=True).content.decode()
     assert "Which answer is better?" in page
-    for secret in ("because of it", "loop/judge", ": loop/a<", ": loop/bbb<", "Choice changed", "Chosen when"):
+    for secret in ("because of it", "loop/judge", ": loop/a<", ": loop/bbb<", "Choice changed", "shown first"):
         assert secret not in page, secret
     close_review(queue)
-    assert text_of(client, f"/preferences/{run.pk}/").count("Chosen when shown first<") == 8, (
+    assert text_of(client, f"/preferences/{run.pk}/").count("shown first, verdict:") == 8, (
         "each of 4 pairs in both orders"
     )
 
@@ -332,16 +332,16 @@ def test_identical_answers_are_counted_apart_and_folded(endpoint: Endpoint, clie
     endpoint(answers)
     runs = sources("a", "bbb", tasks=5)
     run = worked(start_preference({"runs": [each.pk for each in runs], "judge_model": JUDGE}))
-    said = "<b>Too few: 1 of 5 answers differs.</b> loop/bbb wins 1. The other 4 are identical and need no verdict."
+    said = "<b>Too few answers differ: 1 of 5, at least 6 are needed.</b> loop/bbb wins 1. The other 4 are identical."
     page = text_of(client, f"/preferences/{run.pk}/")
     assert said in page
     win_rate = page.partition("Win rate</h2>")[2].partition("</section>")[0]
-    assert "All 5 pairs" in win_rate
-    assert "n = 10 verdicts" in win_rate
+    assert "10 verdicts; identical answers tie" in win_rate
+    assert "Ties of identical answers make the interval narrow" in win_rate
     assert "ruler" not in win_rate, "ties of identical answers draw it too precise"
     listed = text_of(client, "/preferences/")
-    assert "Too few: 1 of 5 answers differs." in listed
-    assert re.search(r"0\.400 [\d.]+ to [\d.]+.*?of loop/a over all 5 pairs<", listed)
+    assert "Too few answers differ: 1 of 5" in listed
+    assert "Win rate" not in listed, "it says nothing, and its own page says why"
     pairs = text_of(client, f"/preferences/{run.pk}/pairs/")
     assert verdicts_in(pairs) == ["loop/bbb wins"]
     assert "Identical (4)" in pairs

@@ -20,7 +20,7 @@ from benchmarks.queries.compare import runs_to_compare
 from benchmarks.queries.live import stamp_of_judging, stamp_of_run
 from benchmarks.queries.preferences import IDENTICAL
 from benchmarks.queries.reviews import open_blind_reviews, reviews_of_pairs
-from benchmarks.queries.tables.judges import PREFERENCES, PROPOSED_PAIRS
+from benchmarks.queries.tables.judges import PROPOSED_PAIRS, preferences_shown
 from benchmarks.services.access import may_launch, may_see_reviewers
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.preferences import plan_preference, start_preference
@@ -41,7 +41,7 @@ from frontend.preferences import (
 from frontend.views.live import live_read
 from frontend.views.shared import act_on_judging, or_404, require_launch
 
-PAGE_SIZE, FEW = 50, 5
+PAGE_SIZE, FEW, SUGGESTED = 50, 5, 3
 PAIRS, SHOWN = 10, 5
 """Pairs of a page of them, and those on the page of the preference run."""
 
@@ -51,13 +51,13 @@ def preference_list(request: HttpRequest) -> HttpResponse:
     page = Paginator(reads.preferences(), PAGE_SIZE).get_page(request.GET.get("page"))
     context = {
         "page": page,
-        "preferences": PREFERENCES.of(page.object_list),
+        "preferences": preferences_shown(list(page.object_list)),
         "live": any(run.is_live for run in page.object_list),
         "may_launch": may_launch(request.user),
     }
     # Beside few, there is room for what to compare next; a list that reads itself again does not need it.
     if context["may_launch"] and 0 < page.paginator.count <= FEW and "HX-Request" not in request.headers:
-        context["proposed"] = PROPOSED_PAIRS.of(reads.proposed_pairs()[:FEW])
+        context["proposed"] = PROPOSED_PAIRS.of(reads.proposed_pairs()[:SUGGESTED])
     return render(request, "frontend/preferences/list.html", context)
 
 

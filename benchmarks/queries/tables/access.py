@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.utils.text import capfirst
 
 from benchmarks.models import ApiToken, AuditEntry, ShareLink
-from benchmarks.presentation.cells import Button, Cell, Copied, Link, Moment, tag
+from benchmarks.presentation.cells import Button, Cell, Copied, Link, Moment, soft, tag
 from benchmarks.presentation.numbers import MISSING
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.access import role_of
@@ -78,7 +78,7 @@ def _role(row: MemberRow) -> Cell:
     account = row.account
     role = role_of(account).capitalize()
     if account.is_superuser:
-        return [*([role] if role else []), tag("Superuser")]
+        return [*([role] if role else []), tag("Superuser"), soft("may do everything")]
     return role or "No role: may read only"
 
 
@@ -86,12 +86,12 @@ MEMBERS = Table[MemberRow](
     "Members",
     [
         Column("Username", _username, "name"),
-        Column("Role", _role),
-        Column("Status", lambda row: "Active" if row.account.is_active else "Inactive"),
+        Column("Role", _role, look="beside", bare=True),
+        Column("Status", lambda row: "Active" if row.account.is_active else "Inactive", unit=""),
         Column("Last login", lambda row: _moment(row.account.last_login), look="nowrap"),
         Column("Added", lambda row: Moment(row.account.date_joined), look="nowrap"),
     ],
-    look="by-line",
+    look="brief",
 )
 
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from benchmarks.models import Run
-from benchmarks.presentation.cells import Bar, Cell, Group, Link, Mean, Moment, Part, Progress, Strong, Words, soft, tag
+from benchmarks.presentation.cells import Bar, Cell, Group, Link, Mean, Moment, Part, Progress, Strong, Words, soft
 from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import number, plural, score, signed_points
 from benchmarks.presentation.sentences import n_of_mean
@@ -147,15 +147,17 @@ def _gain(row: AuditRow) -> Cell:
     if best is None:
         return Words("–", "soft")
     low, _ = score_bounds(best[0], two_sided_z(0.95) ** 2 / row.numbers["asked"])
-    advice = f"A score must beat {score(best[0])}"
-    return [f"{signed_points(gain)} points", *([tag(advice)] if low > best[0] - gain else [])]
+    advice = Group([soft(f"A score must beat {score(best[0])}")], block=True)
+    return [Words(f"{signed_points(gain)} points", "nowrap"), *([advice] if low > best[0] - gain else [])]
 
 
 def _without_canvas(row: AuditRow) -> Cell:
     if row.numbers.get("blind_score") is None:
         return Words("Not measured", "soft")
     best = _best_rule(row)
-    return [score(best[0]), soft(_capitalized(best[1]))] if best else Words("No rule beats the majority guess", "soft")
+    if best is None:
+        return Words("None beats the most frequent answer", "soft")
+    return [score(best[0]), Group([soft(_capitalized(best[1]))], block=True)]
 
 
 def _class(row: AuditRow) -> Cell:
@@ -183,8 +185,8 @@ AUDIT = Table[AuditRow](
         Column("Second solver", _solver, only="page", given="disagrees"),
         _scored("Majority guess", "majority_score", look="wide-only"),
         _scored("Random guess", "random_score", look="wide-only"),
-        Column("Best rule without the canvas", _without_canvas, look="wide-text", only="page", info="without_canvas"),
-        Column("Above majority guess", _gain, only="page"),
+        Column("Best guess without the canvas", _without_canvas, look="wide-text", only="page", info="without_canvas"),
+        Column("Above most frequent answer", _gain, only="page"),
         _counted("Solver agrees", "agrees", only="text"),
         _counted("Wrong", "wrong", only="text"),
         _counted("Ambiguous", "undetermined", only="text"),
@@ -232,12 +234,11 @@ def _said_of_guesses(rows: Sequence[AuditRow]) -> str:
         return ""
     row = max(rows, key=gain_without_canvas)
     if (best := _best_rule(row)) is None:
-        return "No rule without the canvas beats guessing the most frequent answer."
+        return "No rule that does not see the canvas beats always giving the most frequent answer."
     reached, _ = best
-    majority = score(row.numbers.get("majority_score"))
     return (
-        f"Without the canvas, a rule gains most on {sentence_case(row.name)}: {score(reached)}, where the most "
-        f"frequent answer scores {majority}."
+        f"On {sentence_case(row.name)}, a rule that does not see the canvas scores {score(reached)}: "
+        "a model must score more there to show that it reads the canvas."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self, TypeVar
 
 from benchmarks.analysis.judge_agreement import Part
@@ -47,7 +47,7 @@ from benchmarks.presentation.numbers import (
 )
 from benchmarks.presentation.preferences import PEOPLE, differing_sentence, has_few_pairs, headline, strength, verdict
 from benchmarks.presentation.sentences import n_of_expected
-from benchmarks.presentation.tables import Column, Table
+from benchmarks.presentation.tables import Column, Shown, Table
 from benchmarks.presentation.texts import cut
 from benchmarks.queries.judge_agreement import DisputedAnswer
 from benchmarks.queries.judge_words import JudgeRow
@@ -130,19 +130,19 @@ def _win_rate_of(run: Run) -> Cell:
     if found is None:
         return MISSING
     name = f"of {candidates_of(run)[0]['name']}"
-    if _is_few(run):
-        # Automatic ties make it look precise, so it stands back.
-        of_all = f"{name} over all {plural(judgements_to_make(run) // 2, 'pair')}"
-        return Group(
-            [score(found.mean), " ", interval(found.low, found.high), Group([of_all], "anywhere", block=True)],
-            "soft small",
-        )
     return [Group([found], "mean"), Group([name], "soft small anywhere", block=True)]
 
 
-def _is_few(run: Run) -> bool:
+def _telling_win_rate(run: Run) -> Mean | None:
+    """``None`` also if few answers differ: automatic ties make it look precise, which the run's own page explains."""
     numbers = numbers_of(run)
-    return bool(run.judge_model and numbers and has_few_pairs(numbers))
+    is_few = bool(run.judge_model and numbers and has_few_pairs(numbers))
+    return None if is_few else _win_rate(run)
+
+
+def preferences_shown(runs: Sequence[Run]) -> Shown[Run]:
+    """The preference runs of a page, with win rates if any of them says something."""
+    return PREFERENCES.where(win_rates=any(map(_telling_win_rate, runs))).of(runs)
 
 
 def _differing(run: Run) -> Cell:
@@ -289,10 +289,16 @@ PREFERENCES = Table[Run](
         Column("Preference run", lambda run: f"Preference run {run.pk}", only="text"),
         Column("Chosen by", lambda run: run.judge_model or PEOPLE, only="text"),
         Column("Dataset", lambda run: (run.preference or {})["dataset"], only="text"),
-        Column("Result", _finding, look="finding", only="page"),
+        Column("Result", _finding, look="finding", only="page", bare=True),
         Column("Result", _result, only="text"),
-        Column("Win rate", _win_rate_of),
-        *with_bar("Win rate", lambda run: None if _is_few(run) else _win_rate(run))[1:],
+        Column("Win rate", _win_rate_of, only="text"),
+        Column(
+            "Win rate",
+            lambda run: _win_rate_of(run) if _telling_win_rate(run) else MISSING,
+            only="page",
+            given="win_rates",
+        ),
+        *(replace(column, given="win_rates") for column in with_bar("Win rate", _telling_win_rate)[1:]),
         Column("Status", state_of),
         Column("Pairs that differ", _differing, "number", only="text"),
         Column("Cost", _cost, "number"),
