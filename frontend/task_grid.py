@@ -161,7 +161,7 @@ def _shows(
     given: QueryDict, page: reads.TaskPage, filters: reads.TaskGridFilters, columns: Sequence[Column], usual: str
 ) -> list[Shown]:
     """Each of ``SHOWN`` that has tasks of its own or is in force, in the names of the runs, which are short. ``usual``
-    is in force where the address names none."""
+    is in force where the address names none, so removing another one leads to it."""
     short = short_names([name for _, name in columns])
     names = {run: short[name] for run, name in columns}
     own, base = (names[run] for run in reads.chosen_runs([*names], filters))
@@ -176,7 +176,8 @@ def _shows(
     for show, title in titles.items():
         is_chosen = show == filters.show
         is_all = bool(show) and page.counts[show] == page.total
-        if is_chosen or (page.counts[show] and show not in page.alike and not is_all):
+        is_removed_to = show == usual and not is_chosen
+        if is_chosen or (page.counts[show] and show not in page.alike and not is_all and not is_removed_to):
             is_removable = is_chosen and show != usual
             url = _query(given, show=None if is_removable else show, page=None, open=None)
             found.append(Shown(title, page.counts[show], url, is_chosen, is_removable))

@@ -47,7 +47,7 @@ class Table(Generic[R]):
     """``title`` is the caption, above the table for screen readers only, unless it is ``captioned``.
 
     ``region`` makes a table without links reachable by the keyboard, so that it can be scrolled, under the name
-    ``label``, or else its title.
+    ``label``, or else its title. On a page, ``group`` is what stands above the rows that follow each other with it.
     """
 
     title: Cell
@@ -57,6 +57,7 @@ class Table(Generic[R]):
     label: str = ""
     sortable: bool = False
     look: str = ""
+    group: Callable[[R], str] | None = None
 
     def of(self, rows: Iterable[R], **changed: Any) -> Shown[R]:
         """The table with these rows, and with ``changed`` in place of its own title and look."""

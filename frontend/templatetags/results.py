@@ -76,6 +76,17 @@ def agreement(cells: Sequence[TaskCell]) -> SafeString:
 
 
 @register.simple_tag
+def right_in(cells: Sequence[TaskCell], columns: Sequence[tuple[Run, str]]) -> str:
+    """The runs that are right, or those that are not if these are fewer; empty if all runs are alike."""
+    right, others = list[str](), list[str]()
+    for cell, (_, name) in zip(cells, columns, strict=True):
+        (right if cell.is_right else others).append(texts.visible(name))
+    if not right or not others:
+        return ""
+    return f"Not right: {', '.join(others)}" if len(others) < len(right) else f"Right: {', '.join(right)}"
+
+
+@register.simple_tag
 def answer_marks(marks: AnswerMarks, task: int) -> SafeString:
     """A mark for each model, filled where it is right on the task."""
     outcomes = marks.of(task)

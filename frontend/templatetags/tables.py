@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 from django import template
@@ -33,11 +34,14 @@ def table(context: Context, shown: Shown[Any]) -> dict[str, object]:
     on_phones = [column for column in columns if "wide-only" not in column.look]
     as_cards = len(on_phones) > MOST_ON_PHONES or shown.table.look in ALWAYS_CARDS
     look = f"{shown.table.look} cards".strip() if as_cards else shown.table.look
-    rows = [
-        SafeString("".join(_cell(column, column.cell(row), context, as_cards) for column in columns))
-        for row in shown.rows
+    groups = [
+        (
+            name,
+            [SafeString("".join(_cell(each, each.cell(row), context, as_cards) for each in columns)) for row in rows],
+        )
+        for name, rows in groupby(shown.rows, shown.table.group or (lambda _: ""))
     ]
-    return {"table": shown.table, "look": look, "caption": caption, "label": label, "heads": heads, "rows": rows}
+    return {"table": shown.table, "look": look, "caption": caption, "label": label, "heads": heads, "groups": groups}
 
 
 def _head(column: Column[Any], context: Context) -> SafeString:

@@ -80,7 +80,7 @@ def test_two_runs_are_compared_on_their_shared_tasks(client: Client) -> None:
     assert f'run={bad.pk}&amp;baseline={good.pk}"> a/good better</a>' in html
     better = page(client, f"/compare/tasks/?runs={good.pk},{bad.pk}&show=worse&run={bad.pk}")
     assert better.count(f"/runs/{bad.pk}/results/") == 25
-    assert "Page 1 of 2, 30 tasks" in " ".join(better.split())
+    assert "Page 1 of 2, 30 of 40 tasks" in " ".join(better.split())
     assert "No task matches" in page(client, f"/compare/tasks/?runs={good.pk},{bad.pk}&show=worse&run={good.pk}")
 
 
@@ -138,7 +138,7 @@ def test_several_runs_are_compared_as_a_matrix_with_the_oldest_or_the_marked_as_
     assert '−55.0 <span class="interval">' in html
     assert "The difference between 20 and 18 is not significant." in html
     tasks = page(client, f"/compare/tasks/?runs={ids}&show=only&run={runs[0].pk}")
-    assert "20 tasks" in tasks
+    assert "20 of 40 tasks" in tasks
     Run.objects.filter(pk=runs[1].pk).update(baseline=True)
     again = " ".join(page(client, f"/compare/?runs={ids}").split())
     assert f'with a/20 (<a href="/runs/{runs[1].pk}/">run {runs[1].pk}</a>) on shared tasks' in again

@@ -255,9 +255,12 @@ def test_task_by_task_shows_who_answered_what_and_filters(client: Client) -> Non
     text = page(client, f"/experiments/{experiment.pk}/answers/")
     assert "Sums: 3 of 40 tasks are right in all 3 runs, and 2 are wrong in all." in text
     assert text.count("an answer") == 120
+    assert '<small class="who">Right: large</small>' in text
+    assert '<small class="who">Not right: tiny</small>' in text
     run = experiment.runs.get(model="loop/large")
     only = page(client, f"/experiments/{experiment.pk}/answers/?show=only&run={run.pk}")
-    assert "<span>33 tasks</span>" in only
+    assert "<span>33 of 40 tasks</span>" in only
+    assert "tasks are right in all 3 runs" not in only, "which is of all tasks"
     assert '<a class="chip on" href="?show=only">Chosen run: large' in only, "a chip without which the choice ends"
     (shown,) = re.findall(r'<a class="chip on"\s+href="([^"]*)"\s+aria-current="true">\s*Only large right', only)
     assert shown == f"?run={run.pk}", "and the filter itself ends it"
@@ -268,7 +271,7 @@ def test_task_by_task_shows_who_answered_what_and_filters(client: Client) -> Non
     better = experiment.runs.get(model="loop/tiny")
     worse = f"/experiments/{experiment.pk}/answers/?show=worse&run={run.pk}&baseline={better.pk}"
     assert "No task matches" in page(client, worse)
-    assert "33 tasks" in page(client, f"/experiments/{experiment.pk}/answers/?show=worse"), "small against large"
+    assert "33 of 40 tasks" in page(client, f"/experiments/{experiment.pk}/answers/?show=worse"), "small against large"
 
 
 def test_task_by_task_of_many_runs_has_fewer_tasks_on_a_page_and_stays_light(client: Client) -> None:
@@ -292,7 +295,7 @@ def test_a_kind_of_failure_leads_to_the_answers_that_failed_so(client: Client) -
     assert "No &lt;answer&gt; line" in text
     link = next(link for link in re.findall(r'href="(/[^"]+&amp;run=\d+)"', text) if "unparsable" in link)
     shown = page(client, link.replace("&amp;", "&"))
-    assert "<span>8 tasks</span>" in shown
+    assert "<span>8 of 40 tasks</span>" in shown
     assert 'Unparsable <span aria-hidden="true">×</span>' in shown
     assert "Reason: no &lt;answer&gt; line" in shown
 
@@ -337,14 +340,14 @@ def test_the_old_address_of_the_tasks_leads_to_the_answers(client: Client) -> No
 
 def test_task_by_task_is_searched_and_narrowed_to_a_group(client: Client) -> None:
     address = f"/experiments/{finished_experiment().pk}/answers/"
-    assert "1 task</span>" in page(client, f"{address}?text=7+%2B+7")
+    assert "1 of 40 tasks</span>" in page(client, f"{address}?text=7+%2B+7")
     assert "No task matches the filters." in page(client, f"{address}?text=%25")
     version = Task.objects.earliest("pk").version
     Task.objects.filter(name__in=("Task 1", "Task 7")).update(group="birds")
     version.facets = {**version.facets, "group": {"birds": 2, "fish": 38}}
     version.save()
     text = page(client, f"{address}?group=birds")
-    assert "2 tasks</span>" in text
+    assert "2 of 40 tasks</span>" in text
     assert '<option value="birds" selected>Birds</option>' in text
 
 

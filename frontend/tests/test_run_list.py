@@ -170,14 +170,14 @@ def test_filters_are_chips_that_can_be_removed(client: Client) -> None:
 
 
 def test_columns_can_be_left_out_in_the_address(client: Client) -> None:
-    make_scored_run(make_dataset(2))
+    make_scored_run(make_dataset(2), model="a/model")
     whole = words(client, "/runs/")
     assert '<th scope="col" class="num wide-only">Cost</th>' in whole
-    assert ">Show all</a>" not in whole
+    assert "hidden column" not in whole
     fewer = words(client, "/runs/?model=a%2Fmodel&columns=0&columns=finding")
     assert ">Cost</th>" not in fewer
-    assert "5 details hidden</span>" in fewer
-    assert '<a class="small" href="?model=a%2Fmodel">Show all</a>' in fewer
+    assert ">Scores, 0 to 1</th>" in fewer
+    assert '<a class="small" href="?model=a%2Fmodel">Show 4 hidden columns</a>' in fewer
     assert '<input type="hidden" name="columns" value="finding">' in fewer, "a filter keeps the columns"
 
 
@@ -284,9 +284,12 @@ def test_columns_that_say_nothing_of_any_row_are_left_out(client: Client) -> Non
 def test_runs_in_the_order_of_their_scores_say_that_these_do_not_compare(client: Client) -> None:
     make_scored_run(make_dataset(2, slug="sums"))
     said = "By benchmark and metric, because their scores are not comparable."
-    assert said in words(client, "/runs/single/?sort=-score")
+    heading = ">Sums · Exact match</th>"
+    assert said in (html := words(client, "/runs/single/?sort=-score"))
+    assert heading in html
     for path in ("/runs/single/", "/runs/single/?sort=-score&dataset=sums"):
-        assert said not in words(client, path)
+        assert said not in (html := words(client, path))
+        assert heading not in html
 
 
 def test_runs_in_the_order_of_their_scores_stand_by_benchmark_and_their_order_is_a_chip(client: Client) -> None:

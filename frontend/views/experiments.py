@@ -96,7 +96,8 @@ def answers(request: HttpRequest, pk: int) -> HttpResponse:
         "metric": metric,
         "metrics": [metric_row(name) for name in matrices.metrics_of([run for run, _ in columns])],
     }
-    context["said"] = [*filter(None, [grid.none_right]), *context["said"]]
+    is_whole = context["tasks"].count == context["tasks"].total
+    context["said"] = [*filter(None, [grid.none_right]), *context["said"]] if is_whole else []
     return render(request, "frontend/experiments/answers.html", context)
 
 

@@ -76,6 +76,7 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
     page = Paginator(rows_of(tab, filters), PAGE_SIZE).get_page(request.GET.get("page"))
     datasets, columns = runnable_datasets(), chosen_columns(request.GET, LISTED)
     rows, said = listed(tab, page), [name for name in ("model", "dataset") if getattr(filters, name)]
+    by_score = tab in TABS and "score" in filters.sort and not filters.dataset
     titles = {
         "dataset": {dataset.slug: dataset.title for dataset in datasets},
         "status": dict(RunStatus.choices),
@@ -94,7 +95,8 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         "page": page,
         "due": due,
         "due_in": ahead(due.next_run_at, timezone.now()) if due and due.next_run_at else "",
-        "listed": listed_table(rows, said).where(**columns).of(rows),
+        "listed": listed_table(rows, said, grouped=by_score).where(**columns).of(rows),
+        "by_score": by_score,
         "filters": filters,
         "chips": shown_chips,
         "order_chip": _order_chip(request.GET, filters.sort),

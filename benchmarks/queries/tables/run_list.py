@@ -26,7 +26,7 @@ from benchmarks.presentation.cells import (
     state_of,
     tag,
 )
-from benchmarks.presentation.labels import sentence_case
+from benchmarks.presentation.labels import metric_title, sentence_case
 from benchmarks.presentation.numbers import MISSING, UNKNOWN, number, plural, points, score
 from benchmarks.presentation.sentences import error_sentence, first_sentence
 from benchmarks.presentation.tables import Column, Shown, Table
@@ -107,11 +107,12 @@ def _strip(runs: Sequence[Run]) -> Cell:
     best = max(whole, key=lambda each: (not each[0].is_baseline, _mean(each)))
     low, high = (best[0].headline_low, best[0].headline_high) if of_all == 1 else (None, None)
     others = [_mean(each) for each in whole if each is not best]
+    of_several = f"Best of {len(whole)}: " if others else ""
     label = f"Scores of {len(whole)} models and prompts, 0 to 1"
     strip = Strip(others, Mean(_mean(best), low, high), None, label, width=120)
     name = ", ".join(filter(None, [best[0].model.rpartition("/")[2], best[0].variant]))
     is_highest = all(_mean(best) > other for other in others)
-    return [strip, *([_beneath(f"{score(_mean(best))}: {name}")] if is_highest else [])]
+    return [strip, *([_beneath(f"{of_several}{score(_mean(best))} {name}")] if is_highest else [])]
 
 
 def _mean(runs: Sequence[Run]) -> float:
@@ -194,7 +195,7 @@ LISTED = Table[Listed](
     [
         Column("Select", _tick, look="tick", hidden_head=True),
         Column("Run or experiment", _name, "name", sort="model"),
-        Column("Scores, 0 to 1", _bar, bare=True, given="ruler"),
+        Column("Scores, 0 to 1", _bar, bare=True),
         Column("Finding", _finding, look="finding anywhere", sort="score", bare=True, given="finding"),
         Column("Results", _results, "number", "wide-only", given="answers"),  # as saved views name it
         Column("Cost", _cost, "number", "wide-only", sort="cost", given="cost"),
@@ -206,21 +207,33 @@ LISTED = Table[Listed](
 """Columns that are ``given`` can be left out."""
 
 
-def listed_table(rows: Sequence[Listed], said: Collection[str] = (), page: str = "run") -> Table[Listed]:
+def listed_table(
+    rows: Sequence[Listed], said: Collection[str] = (), page: str = "run", *, grouped: bool = False
+) -> Table[Listed]:
     """``LISTED`` for these rows, without columns that say nothing of them: no score to draw, no known cost.
+    Rows that are ``grouped`` stand below their benchmark and metric.
 
     ``said`` are the facts that the page says itself, which rows leave out if they have them in common. The name of a
     run leads to its ``page``.
     """
     of_runs = [_facts(row) for row in rows if isinstance(row, ListedRun)]
     once = [name for name in said if len({facts.get(name) for facts in of_runs}) == 1]
+    once += ["dataset"] if grouped else []
     kinds = [*(["Run"] if of_runs else []), *(["experiment"] if len(of_runs) < len(rows) else [])]
     named = Column[Listed](sentence_case(" or ".join(kinds)), lambda row: _name(row, once, page), "name", sort="model")
-    columns = [named if column.kind == "name" else column for column in LISTED.columns]
-    return replace(LISTED, columns=columns).where(
-        ruler=any(_bar(row) for row in rows),
-        cost=any(cell_text(_cost(row)) not in (UNKNOWN, MISSING) for row in rows),
+    drawn = any(_bar(row) for row in rows)
+    columns = [
+        named if column.kind == "name" else column for column in LISTED.columns if drawn or column.cell is not _bar
+    ]
+    return replace(LISTED, columns=columns, group=_group if grouped else None).where(
+        cost=any(cell_text(_cost(row)) not in (UNKNOWN, MISSING) for row in rows)
     )
+
+
+def _group(row: Listed) -> str:
+    if isinstance(row, ListedExperiment):
+        return ""
+    return f"{row.run.dataset.title} · {metric_title(row.run.headline)}"
 
 
 def runs_table(runs: Iterable[Run], title: str, said: Collection[str] = (), page: str = "run") -> Shown[Listed]:

@@ -96,7 +96,9 @@ PAGES: dict[str, dict[str, Address]] = {
     "runs": {
         "runs": lambda site: "/runs/",
         "runs filtered to none": lambda site: "/runs/?model=nobody",
-        "runs with filters": lambda site: "/runs/?model=scripted/medium&status=completed&columns=0&columns=finding",
+        "runs with filters": lambda site: (
+            "/runs/?model=scripted/medium&status=completed&columns=0&columns=finding&columns=cost&columns=when"
+        ),
     },
     "single-runs": {"single runs": lambda site: "/runs/single/?sort=-score"},
     "imported-runs": {"imported runs": lambda site: "/runs/imported/"},
