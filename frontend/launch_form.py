@@ -104,7 +104,9 @@ class LaunchForm(RequestForm):
     tags = forms.CharField(label="Tags", required=False, help_text="Separated by commas")
     when = forms.CharField(label="Schedule", required=False)
     margin = forms.CharField(
-        label="Tolerated loss (points)", required=False, help_text="Empty: each significant drop is reported"
+        label="Tolerated loss (points)",
+        required=False,
+        help_text="Empty: each significant drop is reported, on the overview and to webhooks",
     )
     average_variants = forms.BooleanField(label="Rank models by their means over the variants", required=False)
 
@@ -251,14 +253,14 @@ class LaunchForm(RequestForm):
 
     @property
     def prompt_fold(self) -> Fold:
-        return fold_of(self, "All variants" if self.variants else "Plain", _PROMPT, otherwise="{input}")
+        return fold_of(self, "All variants" if self.variants else "Prompt", _PROMPT, otherwise="{input}")
 
     @property
     def task_folds(self) -> Iterator[Fold]:
-        """What belongs to the benchmarks: which tasks, and who judges."""
+        """Which tasks, and who judges."""
+        yield fold_of(self, "Tasks", _TASKS, otherwise="All")
         judge = fold_of(self, "Judge", _JUDGE, otherwise=settings.CODEFORGE.judge.model or "None")
         yield replace(judge, changed=judge.changed.removeprefix("Judge "))
-        yield fold_of(self, "Tasks", _TASKS, otherwise="All")
 
     @cached_property
     def more_folds(self) -> list[Fold]:
@@ -290,7 +292,7 @@ class LaunchForm(RequestForm):
 
     @property
     def drops_fold(self) -> Fold:
-        return fold_of(self, "Score drops", ["margin"], otherwise="")
+        return fold_of(self, "Score drops", ["margin"], otherwise="Each significant drop is reported")
 
     @property
     def asks_when(self) -> bool:

@@ -161,7 +161,7 @@ def gaps_shown(
     known = {gap.dataset.slug: gap for gap in planned}
     gaps = [known.get(dataset.slug) or gap_of(dataset, _size(dataset, limit), pairs) for dataset in datasets]
     return {
-        gap.dataset.slug: f"gaps of {gap.words} points" if gap.shown is not None else "too few tasks" for gap in gaps
+        gap.dataset.slug: f"{gap.words} points or more" if gap.shown is not None else "too few tasks" for gap in gaps
     }
 
 

@@ -116,7 +116,7 @@ GLOSSARY = {
         "The smallest difference that this many tasks show in 80 of 100 comparisons; smaller ones may go undetected.",
     ),
     "can_show": Entry(
-        "Can show",
+        "Detectable gap",
         "How far the scores of two models must be apart for its tasks to show that one is better, in 80 of 100 "
         "comparisons. Before a run, two models are assumed to differ on 30% of the tasks; later pages use what was "
         "measured.",

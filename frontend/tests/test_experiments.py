@@ -139,7 +139,7 @@ def test_the_estimate_names_costs_and_the_gaps_that_show(client: Client, endpoin
     endpoint(lambda asked: "2")
     make_dataset(100)
     text = client.post("/runs/new/plan/", form(max_tokens="9", **two_variants())).content.decode()
-    assert "Gaps it can show" in text
+    assert "Detectable gap" in text
     assert "Start 4 runs" in text
     assert ">400" in text.replace("\n", "").replace(" ", "")
     assert "Choose a model and a benchmark" in client.post("/runs/new/plan/", form(model=[])).content.decode()

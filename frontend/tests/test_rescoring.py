@@ -21,19 +21,18 @@ def test_a_rescoring_is_estimated_started_and_listed_beside_the_run(client: Clie
     assert f'href="{shown}rescore/"' in client.get(shown).content.decode()
     form = client.get(f"{shown}rescore/").content.decode()
     assert "Score the 3 stored answers of loop/model again." in form
-    assert 'type="hidden" name="metrics" value="exact_match"' in form
-    assert 'type="checkbox" name="metrics"' not in form
+    boxes = " ".join(form.split())
+    assert 'name="metrics" value="exact_match" id="metric-exact_match" checked' in boxes, "to choose others"
+    assert "json_schema" not in boxes, "only what applies is listed"
+    assert "judged by loop/judge, not checked by people" in boxes
     assert "Present scores" in form
     assert "loop/model is not asked; only a judge costs." in " ".join(form.split())
     assert 'Exact match <span class="soft">as before</span>' in form
-    start = '<button type="submit" id="rescore"'
-    assert f'{start} name="do"' in form, "quiet while the scores would stay the same"
-    assert f'{start} class="primary"' in client.get(f"{shown}rescore/?metric=contains").content.decode()
-    opened = client.post(f"{shown}rescore/", {"metrics": "exact_match", "given": "exact_match", "do": "metrics"})
-    boxes = " ".join(opened.content.decode().split())
-    assert 'name="metrics" value="exact_match" id="metric-exact_match" checked' in boxes
-    assert "json_schema" not in boxes, "only what applies is listed"
-    assert "judged by loop/judge, not checked by people" in boxes
+    given = client.get(f"{shown}rescore/?metric=contains").content.decode()
+    assert 'type="hidden" name="metrics" value="contains"' in given
+    assert 'type="checkbox" name="metrics"' not in given
+    opened = client.post(f"{shown}rescore/", {"metrics": "contains", "given": "contains", "do": "metrics"})
+    assert 'type="checkbox" name="metrics"' in " ".join(opened.content.decode().split())
     sent = {"metrics": ["correctness", "contains"], "version": "1", "concurrency": "32"}
     estimated = client.post(f"{shown}rescore/", {**sent, "do": "plan"})
     assert estimated.context["plan"].judge_requests == 3
@@ -74,7 +73,7 @@ def test_the_references_of_a_newer_version_are_offered(client: Client) -> None:
     of_run, *others = (" ".join(client.get(each).content.decode().split()) for each in pages)
     assert f"{mark}: version 2 of {dataset.title} changes 1 expected answer of version 1." in of_run
     assert f'href="/runs/{run.pk}/rescore/?version=2"' in of_run
-    assert 'id="rescore" class="primary"' in client.get(f"/runs/{run.pk}/rescore/?version=2").content.decode()
+    assert 'type="checkbox" name="metrics"' not in client.get(f"/runs/{run.pk}/rescore/?version=2").content.decode()
     for html in others:
         assert mark in html
         assert f'href="{changes}#moved-title">Rescore' in html

@@ -20,17 +20,15 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from benchmarks.engine.configured import all_providers
 from benchmarks.engine.execution.presets import preset_metrics
 from benchmarks.metrics.rubrics import PREFIX
-from benchmarks.models import COMPLETED, Experiment, Run, Schedule
+from benchmarks.models import Experiment, Run, Schedule
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import money, plural
 from benchmarks.presentation.ranks import listed
-from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.experiments import experiment_detail
 from benchmarks.queries.judge_words import JudgeRow, rows_of
 from benchmarks.queries.launch import trial_answers, used_last
 from benchmarks.queries.model_status import warnings_before_run
-from benchmarks.queries.runs import runs
 from benchmarks.queries.schedules import dropped_models
 from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.access import account_of, may
@@ -45,7 +43,6 @@ from benchmarks.services.runs.estimate import costs_at_most
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.start import request_of, start_run
 from benchmarks.services.schedules import save_schedule
-from benchmarks.summary import MetricNumbers
 from frontend import params
 from frontend.experiments import present_request
 from frontend.launch_copies import copies
@@ -70,8 +67,6 @@ from frontend.views.statistics import sized
 
 MOST_NAMED = 4
 """From so many models or benchmarks on, they are counted."""
-LAST_RUNS = 3
-"""Those that the form of a stored schedule names."""
 STARTED = "start"
 """What the button sends that starts the runs."""
 
@@ -357,13 +352,6 @@ def _schedule(request: HttpRequest, sent: QueryDict) -> Schedule | None:
     return or_404(lambda: Schedule.objects.get(pk=pk), f"Schedule {pk} does not exist.")
 
 
-def _last_runs(schedule: Schedule) -> list[tuple[Run, MetricNumbers, str]]:
-    """With the numbers of their headlines and of how many results these are, the latest first."""
-    latest = runs().filter(scheduled__schedule=schedule, status__in=COMPLETED).order_by("-pk")[:LAST_RUNS]
-    found = [(run, run.numbers_of(run.headline)) for run in latest]
-    return [(run, numbers, n_of_mean(run.headline, numbers)) for run, numbers in found]
-
-
 def _choice(form: LaunchForm, slug: str, *, is_open: bool = True) -> MetricChoice:
     """The metrics of a benchmark, to choose from or as they are chosen."""
     dataset, chosen = form.by_slug[slug], form.metrics_of(slug)
@@ -390,7 +378,7 @@ def _page(
     costs: Mapping[str, str] | None = None,
     **context: object,
 ) -> HttpResponse:
-    schedule = _schedule(request, form.sent)
+    schedule, parent, source = _schedule(request, form.sent), _parent(form.sent), _source(request)
     known = known or KnownModels.read()
     models = [replace(option, cost=(costs or {}).get(option.name, "")) for option in known.options(form.models)]
     models_shown, benchmarks_shown = (form.sent.get(f"{each}_shown", "") for each in ("models", "benchmarks"))
@@ -423,8 +411,8 @@ def _page(
         | {
             "form": form,
             "is_sheet": is_sheet,
-            "parent": _parent(form.sent),
-            "source": _source(request),
+            "parent": parent,
+            "source": source,
             "models": models,
             "model_groups": model_groups(models, models_shown, max(fewest, len(form.models))),
             "model_views": MODEL_VIEWS.items(),
@@ -435,7 +423,7 @@ def _page(
             "again": _again(request, form, known) if is_empty else None,
             "may_schedule": may(request.user, *ADD),
             "schedule": schedule,
-            "last_runs": _last_runs(schedule) if schedule else (),
+            "is_settled": bool(schedule or parent or source),
             "title": title,
             "crumbs": _crumbs(schedule, title, is_schedule=is_of_schedule(request)),
         }

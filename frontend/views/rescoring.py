@@ -100,14 +100,16 @@ def _rescore_page(
         (f"Run {run.pk}", reverse("frontend:run", args=(run.pk,))),
         ("Rescore", None),
     ]
+    is_same = form.metrics == run.metrics and not form["rubric"].value()
+    version = run.dataset_version.number
+    # The answers are scored again to change something.
+    is_open |= is_same and str(form["version"].value() or version) == str(version)
     is_open |= not form.metrics and not form["rubric"].value()
     choice = MetricChoice(form.metrics, ())
     if is_open:
         choice = metric_choice(run.dataset_version, preset_metrics(run.dataset), form.metrics, form.judge)
     titles = [metric_title(name).removeprefix(PREFIX) for name in form.metrics]
     context |= {"form": form, "run": run, "metrics": choice, "scored_by": titles, "crumbs": crumbs}
-    context["is_same"] = form.metrics == run.metrics and not form["rubric"].value()
-    version = run.dataset_version.number
-    context["changes_nothing"] = context["is_same"] and str(form["version"].value() or version) == str(version)
+    context["is_same"] = is_same
     context["present"] = runs_table([run], f"Scores of run {run.pk}", ["model", "answers", "cost", "when"])
     return render(request, "frontend/runs/rescore.html", context, status=status)

@@ -144,6 +144,13 @@ class Preview:
         ]
 
     @property
+    def precision(self) -> str:
+        """Of all cells: ``± 17.4 to 17.9 points``; empty if none is a score."""
+        widths = [cell.half_width for each in self.candidates for cell in each.cells if cell.half_width is not None]
+        ends = dict.fromkeys(points(end) for end in (min(widths), max(widths))) if widths else ()
+        return f"± {' to '.join(ends)} points" if ends else ""
+
+    @property
     def stored(self) -> list[int]:
         """The runs that are stored already."""
         return [cell.stored for candidate in self.candidates for cell in candidate.cells if cell.stored]

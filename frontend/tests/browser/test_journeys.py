@@ -388,9 +388,8 @@ def test_a_list_of_models_by_provider_keeps_what_is_chosen(tab: Tab) -> None:
 
 def test_metrics_of_a_rescoring_are_changed_and_estimated(tab: Tab, site: Site) -> None:
     page = tab.open(f"/runs/{site.runs['reasoning medium']}/rescore/")
-    page.get_by_role("button", name="Change the metrics").click()
     page.get_by_label("Token F1").check()
-    page.locator("#scored-by", has_text="Token F1, ").wait_for()
+    page.locator("#scored-by", has_text="Token F1, ").wait_for(state="attached")
     assert tab.violations() == []
 
 
@@ -399,5 +398,5 @@ def test_the_estimate_is_shown_for_a_model_that_is_typed_and_unknown(tab: Tab) -
     page.check("input[name=model][value='scripted/medium']")
     page.get_by_label("Find or add models").fill("scripted/typed")
     page.keyboard.press("Enter")
-    page.locator("#plan .skel th", has_text="typed").wait_for()
+    page.locator("#plan .skel th", has_text="typed").wait_for(state="attached")
     page.locator("#models-options .cost", has_text="up to $").first.wait_for(state="attached")
