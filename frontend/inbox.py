@@ -194,7 +194,7 @@ def webhook_problems(rows: Sequence[WebhookRow], *, named: bool = True) -> list[
         then = "" if named else " Then pending deliveries are sent, and you can send a test."
         # Only printed: entered in each place, a line that also set the variable would give each a secret of its own.
         line = 'echo "whsec_$(openssl rand -base64 32)"' if names[0] in settings.CODEFORGE.webhooks else ""
-        make = " Make one secret, and set the same one in all places and in the receiver:" if line else ""
+        make = " Make one secret for all places and the receiver:" if line else ""
         found.append(Notice("failed", "Webhook", title, "", f"{problem}{then}{make}", link=sign, copy=line))
     for row in rows:
         if row.name in failing and not row.problem:

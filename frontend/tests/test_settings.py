@@ -332,7 +332,7 @@ def test_a_webhook_without_a_secret_says_to_make_one_for_all_places(
     monkeypatch.delenv(SECRET_ENV)
     html = page(client, "/settings/webhooks/ops/")
     assert f"{SECRET_ENV} is not set. Set it where the workers and the web server run." in html
-    assert "Make one secret, and set the same one in all places and in the receiver:" in html
+    assert "Make one secret for all places and the receiver:" in html
     copied = re.search(r'value="(echo [^"]+)"', html)
     assert copied
     assert "export" not in copied[1], "a line that sets the variable would make another secret in each place"

@@ -67,6 +67,7 @@ def try_rubric(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
     except NotPossible as error:
         outcome, status = {"problems": [("", error.message)]}, 409 if request.method == "POST" else 200
     context = {"result": result, "run": result.run, "data": data, "known": list(known), "chosen": chosen, **outcome}
+    context["judges"] = sorted(settings.CODEFORGE.models)
     return render(request, "frontend/runs/rubric.html", context | _page_of(result), status=status)
 
 

@@ -64,7 +64,7 @@ def canvas_set_table(scored: Mapping[int, Benchmark] = MappingProxyType({})) -> 
 
     models = [
         Column("Model scores, 0 to 1", of(drawn_models), only="page", look="nowrap"),
-        Column("Best score", of(best_score), "number", only="page"),
+        Column("Best score", of(best_score), only="page"),
         Column("Best model", of(best_model), only="page"),
     ]
     return Table(

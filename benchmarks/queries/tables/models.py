@@ -56,6 +56,8 @@ def _scores(row: ModelUse) -> Cell:
         for mean, title, n_of in shown
     ]
     more = [soft(f"{len(shown)} of {number(len(row.means))} benchmarks")] if len(shown) < len(row.means) else []
+    if len(row.means) > 1:
+        more.append(Words(f"{number(len(row.means) - 1)} more", "soft small beyond-first"))
     return Group([*(part for line in lines for part in line), *more], "best-scores", block=True)
 
 

@@ -63,8 +63,8 @@ WEBHOOKS = Table[WebhookRow](
     [
         Column("Webhook", lambda row: Link(row.name, "webhook", (row.name,)), "name"),
         Column("Status", _state, look="nowrap"),
-        Column("Host", lambda row: row.host, look="anywhere"),
-        Column("Events", lambda row: ", ".join(map(event_title, row.events)) or "All", only="page"),
+        Column("Host", lambda row: row.host, look="anywhere", unit=""),
+        Column("Events", lambda row: ", ".join(map(event_title, row.events)) or "All events", only="page", unit=""),
         Column("Events", lambda row: ", ".join(row.events) or "All", only="text"),
         Column("Latest attempt", lambda row: Moment(row.latest.created_at) if row.latest else "Never", look="nowrap"),
         Column(f"In {COUNTED_FOR.days} days", _counts, only="page"),
@@ -72,7 +72,7 @@ WEBHOOKS = Table[WebhookRow](
         Column("Pending", lambda row: row.pending, "number", only="text"),
         Column("Given up", lambda row: row.given_up, "number", only="text"),
     ],
-    look="by-line",
+    look="brief",
 )
 DELIVERIES = Table[WebhookDelivery](
     "Deliveries, newest first",
