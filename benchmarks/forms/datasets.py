@@ -65,7 +65,7 @@ class ProblemForm(forms.Form):
     def groups(self) -> Iterator[tuple[str | None, str, list[forms.BoundField], str]]:
         """Heading, description and visible fields of each of ``fieldsets``, and the words of its fold, if it has one.
 
-        Of a group in use, those in which nothing is entered are a folded group of their own. A group of the class
+        Of a group in use, the others are a folded group of their own, filled ones first. A group of the class
         ``collapse`` is folded even in use, as in Django's admin, unless it has errors.
         """
         for heading, options in self.fieldsets:
@@ -82,6 +82,7 @@ class ProblemForm(forms.Form):
             if used:
                 yield heading, description, used, ""
             if others := [field for field in fields if field not in used]:
+                others.sort(key=lambda field: field.value() in (None, "", [], {}))
                 title, fold = (f"{heading}: more", "More fields") if used else (heading, heading)
                 yield title, description, others, fold
 
@@ -161,7 +162,7 @@ class TaskForm(EditForm):
     """One task. A valid form holds it in ``task``. A key of the format without a field here is entered as JSON."""
 
     id = TextField(help_text="Unique in the dataset. Empty: made from the name")
-    name = TextField(help_text=_help(TaskSpec, "name"))
+    name = TextField()
     place = forms.IntegerField(
         required=False, min_value=1, label="Position", help_text="In the dataset, counted from 1"
     )
@@ -169,7 +170,6 @@ class TaskForm(EditForm):
         required=False,
         initial="medium",
         widget=forms.Select(choices=[(level, level) for level in DIFFICULTIES]),
-        help_text=_help(TaskSpec, "difficulty"),
     )
     weight = NumberText(help_text=_help(TaskSpec, "weight"))
     input = TextField(rows=6, help_text=EXACT)
@@ -209,7 +209,7 @@ class TaskForm(EditForm):
         (
             None,
             {
-                "fields": ("base", "input", "expected_output", "name", "id", "difficulty"),
+                "fields": ("base", "input", "expected_output", "name", "difficulty"),
             },
         ),
         (
@@ -221,10 +221,19 @@ class TaskForm(EditForm):
                 )
             },
         ),
-        ("Context", {"fields": ("context",)}),
-        ("Tools", {"fields": ("expected_tools", "tools", "tool_results", "world", "final_state")}),
-        ("Conversation", {"fields": ("messages", "turns", "user")}),
-        ("Order, weight and breakdowns", {"fields": ("place", "weight", "split", "cluster", "tags", "metadata")}),
+        (
+            "Context, tools and conversation",
+            {
+                "fields": (
+                    *("context", "expected_tools", "tool_results", "tools", "world", "final_state"),
+                    *("messages", "turns", "user"),
+                )
+            },
+        ),
+        (
+            "Id, weight and breakdowns",
+            {"fields": ("id", "place", "weight", "split", "cluster", "tags", "metadata")},
+        ),
     )
 
     def __init__(
@@ -247,8 +256,9 @@ class TaskForm(EditForm):
         self.task: TaskSpec | None = None
 
     def is_in_use(self, field: forms.BoundField) -> bool:
-        """Every task has a position, and almost every one the weight 1."""
-        if field.name == "place" or (field.name == "weight" and str(field.value()) in ("1", "1.0")):
+        """Every task has an id and a position, and almost every one the weight 1; the fold names what tools return."""
+        usual = field.name == "weight" and str(field.value()) in ("1", "1.0")
+        if usual or field.name in ("id", "place", "tool_results"):
             return False
         return super().is_in_use(field)
 
@@ -281,9 +291,8 @@ class TaskForm(EditForm):
 _AS_JSON = {
     key: JsonField(rows=3, help_text=_help(TaskSpec, key)) for key in TASK_KEYS if key not in TaskForm.base_fields
 }
-if _AS_JSON:
-    TaskForm.base_fields |= _AS_JSON
-    TaskForm.fieldsets += (("Further keys", {"fields": tuple(_AS_JSON)}),)
+TaskForm.base_fields |= _AS_JSON
+TaskForm.fieldsets[-1][1]["fields"] += tuple(_AS_JSON)
 
 
 def _metrics() -> list[tuple[str, str]]:

@@ -144,8 +144,8 @@ def test_what_every_task_has_is_folded_in_its_form_and_the_tools_of_a_dataset(cl
     make_dataset([make_task(1, weight=1.0), make_task(2, weight=2.0)], tools=(TOOL,))
     folded = re.compile(r'<details class="form-group[^"]*"><summary>([^<]+)<')
     usual, weighted = (f"/datasets/sums/tasks/{task_row(f'task-{n}').pk}/edit/" for n in (1, 2))
-    assert "Order, weight and breakdowns" in folded.findall(text_of(client.get(usual)))
-    assert "Order, weight and breakdowns" not in folded.findall(text_of(client.get(weighted)))
+    assert "Id, weight and breakdowns" in folded.findall(text_of(client.get(usual)))
+    assert "Id, weight and breakdowns" not in folded.findall(text_of(client.get(weighted)))
     assert "More fields" in folded.findall(text_of(client.get(weighted)))
     head = "/datasets/sums/edit/head/"
     assert "Tools for every task" in folded.findall(text_of(client.get(head)))
