@@ -308,7 +308,7 @@ class DatasetForm(EditForm):
     tools = JsonField(rows=3, help_text=_help(DatasetSpec, "tools"))
     tool_results = JsonField(rows=3, help_text=_help(DatasetSpec, "tool_results"))
     world = JsonField(rows=6, help_text=_help(DatasetSpec, "world"))
-    rubrics = JsonField(rows=6, help_text=_help(DatasetSpec, "rubrics"))
+    rubrics = JsonField(rows=6, label="Rubrics", help_text="Criteria by which a judge scores answers")
 
     folds_empty = True
     needed = frozenset({"name", "description"})

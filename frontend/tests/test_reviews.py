@@ -167,14 +167,14 @@ def test_the_form_proposes_no_more_labels_than_the_chosen_runs_have_answers(clie
     assert re.search(r'name="size" value="8"', form)
     assert re.search(r'name="overlap" value="8"', form)
     assert "Of 8 answers of the chosen runs" in form
-    assert "8 answers cannot decide whether to rely on a judge (±34.3 points at most): 40 labels are needed." in form
+    assert "With 8, its agreement with people is known to ±34.3 points at most." in form
     assert f'href="/runs/new/?like={run.pk}">Run more tasks' in form, "no other run has enough"
     assert "What labels can show" not in form
     other = make_scored_run(make_dataset(40, slug="more"), values=[1.0] * 40)
     form = client.get(f"/reviews/new/?runs={run.pk}&metric={run.metrics[0]}").content.decode()
     assert re.search(rf'href="[^"]*runs={run.pk},{other.pk}">\s*Add 1 run to reach 40<', form)
     more = client.get(f"/reviews/new/?runs={run.pk},{other.pk}").content.decode()
-    assert "cannot decide" not in more
+    assert "labels are needed" not in more
     assert "What labels can show" in more
 
 

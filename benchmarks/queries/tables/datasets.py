@@ -203,7 +203,7 @@ VERSIONS = Table[VersionRow](
         Column("Tasks", lambda row: row.version.task_count, "number"),
         Column("Runs", lambda row: row.runs, "number"),
         Column("Content hash", lambda row: row.version.content_hash[:12], look="mono wide-only"),
-        Column("Download", _download, look="nowrap", only="page", given="is_written", bare=True),
+        Column("Download", _download, look="nowrap", only="page", given="is_written"),
         Column("Action", _restore, look="nowrap", hidden_head=True, only="page", given="may_restore"),
     ],
     region=True,
