@@ -47,7 +47,7 @@ def test_the_page_shows_which_worker_executes_which_run(client: Client) -> None:
     text = text_of(client)
     assert "Active workers 2 1 busy; at most 12 runs at once" in text
     assert "Pending results 60" in text
-    assert f"alpha:1 Busy Run {run.pk} baseline/reference on {run.dataset.title} 8 4" in text
+    assert f"alpha:1 Busy Run {run.pk} baseline/reference on {run.dataset.title} 1 of 4 at once 8" in text
     assert "beta:2 Idle" in text
     assert ":token" not in text
 

@@ -237,7 +237,8 @@ def _n_labeled(row: JudgeRow) -> Cell:
     n = people.n if people else 0
     agreed = f"agrees on {n_of(round(people.mean * n), n)}" if people and people.mean is not None and n else ""
     needed = [Words(f"of {ENOUGH} needed", "soft small")] if n < ENOUGH else []
-    return [number(n), *needed, *([Group([agreed], "soft small", block=True)] if agreed else [])]
+    no_more = "no answers left to label" if needed and row.all_labeled else ""
+    return [number(n), *needed, *(Group([said], "soft small", block=True) for said in (agreed, no_more) if said)]
 
 
 def _on_known(row: JudgeRow) -> Cell:
@@ -256,12 +257,12 @@ def _next_step(row: JudgeRow) -> Cell:
         return Link("Finish the open review", "review", (row.people.open_reviews[0],), look=look)
     if row.standing.caution and row.run and row.all_labeled:
         return Link(
-            "Run more tasks",
+            "Get more answers to label",
             "launch",
             (),
             {"like": str(row.run)},
             look=look,
-            name=f"Run more tasks for {row.judge}",
+            name=f"Get more answers to label for {row.judge}",
         )
     if row.standing.caution and row.run:
         query = {"metric": row.metric, "method": "rest", "size": str(ENOUGH), "runs": str(row.run)}

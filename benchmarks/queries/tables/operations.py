@@ -16,9 +16,8 @@ def _state(worker: WorkerRow) -> Cell:
 
 
 def _runs(worker: WorkerRow) -> Cell:
-    if not worker.runs:
-        return MISSING
-    return [Group(_run(run), block=True) for run in worker.runs]
+    load = soft(f"{len(worker.runs)} of {worker.threads} at once")
+    return [*(Group(_run(run), block=True) for run in worker.runs), load]
 
 
 def _run(run: Run) -> list[Part]:
@@ -30,9 +29,10 @@ WORKERS = Table[WorkerRow](
     [
         Column("Host and process", lambda worker: worker.name, "name"),
         Column("Status", _state, look="nowrap"),
-        Column("Runs", _runs),
+        Column("Runs", _runs, only="page"),
+        Column("Runs", lambda worker: [Group(_run(run), block=True) for run in worker.runs] or MISSING, only="text"),
         Column("Max concurrent requests", lambda worker: worker.slots, "number"),
-        Column("Runs at once", lambda worker: worker.threads, "number"),
+        Column("Runs at once", lambda worker: worker.threads, "number", only="text"),
         Column("Started", lambda worker: Moment(worker.started_at), look="nowrap"),
         Column("Last seen", lambda worker: Moment(worker.heartbeat_at), look="nowrap"),
     ],
