@@ -361,12 +361,14 @@ class NewDatasetForm(ProblemForm):
         return editing.create_dataset(data["slug"] or slugify(data["name"]), values, user)
 
 
+def generator_title(name: str) -> str:
+    return sentence_case(name.replace("-", "_"))
+
+
 class GeneratedForm(ProblemForm):
     """A new dataset of which a generator makes all tasks."""
 
-    generator = forms.ChoiceField(
-        choices=lambda: [(name, sentence_case(name.replace("-", "_"))) for name in GENERATORS]
-    )
+    generator = forms.ChoiceField(choices=lambda: [(name, generator_title(name)) for name in GENERATORS])
     slug = TextField(label="Identifier", help_text="Empty: generator and seed, as in reasoning-seed-1")
     name = TextField(help_text="Empty: generator and seed")
     seed = forms.IntegerField(

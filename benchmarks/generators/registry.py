@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from benchmarks.generators.base import Generator, Task
 from benchmarks.generators.basic_coding import BasicCoding
@@ -67,3 +68,12 @@ def generate(name: str, seed: int, count: int, tokens: Sequence[int] = ()) -> It
         if length:
             labels["metadata"] = {"tokens": length[0]}
         yield {"id": f"{kind}-{level}-{number:03}", **task, "name": f"{task['name']} {number}, level {level}", **labels}
+
+
+@cache
+def examples() -> dict[str, str]:
+    """What a model reads first of the first task, of each generator that comes with the project."""
+    tasks = {
+        each.name: next(generate(each.name, 1, 1, (MIN_TOKENS,) if each.takes_tokens else ())) for each in _GENERATORS
+    }
+    return {name: task["input"] if "input" in task else task["turns"][0]["user"] for name, task in tasks.items()}

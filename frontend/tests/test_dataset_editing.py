@@ -407,6 +407,7 @@ def test_the_example_beside_the_import_is_a_table_whose_columns_are_recognized(c
 def test_forms_of_datasets_say_what_a_number_of_tasks_can_show(client: Client) -> None:
     html = client.get("/datasets/new/generated/").content.decode()
     assert f"{100 * detectable_difference(300):.0f} points" in html
+    assert "Start with 12 (this is the number after step 0)" in html, "a task of each generator"
 
 
 def test_a_dataset_is_duplicated_on_its_page(client: Client) -> None:

@@ -19,9 +19,11 @@ from benchmarks.forms.datasets import (
     NewDatasetForm,
     ProblemForm,
     TaskForm,
+    generator_title,
     report_of,
 )
 from benchmarks.forms.imports import PresetForm, TableForm
+from benchmarks.generators.registry import examples
 from benchmarks.models import Dataset, DatasetVersion, Task
 from benchmarks.presentation.numbers import plural, whole_points
 from benchmarks.queries import datasets as reads
@@ -103,6 +105,7 @@ def new(request: HttpRequest, way: str) -> HttpResponse:
         "way": way,
         "example": _EXAMPLES.get(way, ""),
         "sizes": [(n, whole_points(gap)) for n in SIZES if (gap := gap_shown(n)) is not None] if way != "empty" else (),
+        "made": {generator_title(name): text for name, text in examples().items()} if way == "generated" else {},
         "crumbs": trail("datasets", ("Add dataset", None)),
     }
     return render(request, "frontend/datasets/new.html", context)
