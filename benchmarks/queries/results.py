@@ -116,10 +116,9 @@ def newest_results(run: Run) -> ResultPage:
     return ResultPage(rows, None, scores=_scores_by_result(rows))
 
 
-def results_in_flight(run: Run) -> tuple[Result | None, int]:
-    """The first of the results of a live run whose requests wait for a response, and how many do."""
-    waiting = run.results.filter(state__in=(ResultState.CLAIMED, ResultState.JUDGING))
-    return waiting.select_related("task").order_by("position").first(), waiting.count()
+def results_in_flight(run: Run) -> int:
+    """How many results of a live run have requests that wait for a response."""
+    return run.results.filter(state__in=(ResultState.CLAIMED, ResultState.JUDGING)).count()
 
 
 def _scores_by_result(rows: Sequence[Result]) -> dict[int, dict[str, Score]]:

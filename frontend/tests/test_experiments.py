@@ -241,13 +241,13 @@ def test_the_page_shows_what_each_variant_asks(client: Client) -> None:
     request = {"name": "Prompts", "datasets": ["sums"], "models": [MODEL], "variants": variants, "max_tokens": 9}
     text = page(client, f"/experiments/{Experiment.objects.create(name='Prompts', request=request).pk}/setup/")
     shown = text.partition("Variants and parameters")[2].partition("Experiment file")[0]
-    headings = re.split(r'<dt class="anywhere">(.*?)</dt>', shown)[1:]
+    headings = re.split(r'<th scope="rowgroup"[^>]*>(.*?)</th>', shown)[1:]
     of = dict(zip(headings[::2], headings[1::2], strict=True))
     assert list(of) == ["plain", "terse", "All runs"]
-    assert "Nothing of its own" in of["plain"]
+    assert ">Defaults</td>" in of["plain"]
     assert "Use &lt;b&gt;one&lt;/b&gt; word." in of["terse"]
-    assert "<p>Temperature: 0.5</p>" in of["terse"]
-    assert "<p>Max output tokens: 9</p>" in of["All runs"]
+    assert re.search(r"<td>Temperature</td>\s*<td[^>]*>0.5</td>", of["terse"])
+    assert re.search(r"<td>Max output tokens</td>\s*<td[^>]*>9</td>", of["All runs"])
 
 
 def test_task_by_task_shows_who_answered_what_and_filters(client: Client) -> None:

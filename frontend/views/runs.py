@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from benchmarks.analysis.rankings import under_baseline
 from benchmarks.engine.configured import provider_named
 from benchmarks.metrics.rubrics import TaskRubric
-from benchmarks.models import COMPLETED, ERRORS, Outcome, Result, Run, RunStatus, ShareLink, Task
+from benchmarks.models import COMPLETED, ERRORS, Outcome, Run, RunStatus, ShareLink, Task
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
 from benchmarks.presentation.labels import OUTCOME, RESULT_STATE, metric_title, sentence_case
@@ -451,14 +451,13 @@ def _passes_at(run: Run) -> float | None:
 @dataclass(frozen=True, slots=True)
 class Stalled:
     """Of a run that gets no answers: which provider owes them, how long a request waits for it and how often it is
-    sent; the first result that waits for it, and how many do."""
+    sent; how many results wait for it."""
 
     provider: str
     page: str
     timeout: float
     attempts: int
-    first: Result | None
-    n_results: int
+    n_waiting: int
 
 
 def _stalled(run: Run) -> Stalled | None:
@@ -474,5 +473,5 @@ def _stalled(run: Run) -> Stalled | None:
         provider_page(name),
         configured.timeouts.first_byte,
         configured.retries.max_attempts,
-        *results_in_flight(run),
+        results_in_flight(run),
     )

@@ -51,6 +51,7 @@ BENCHMARKS_OF = Table[Benchmark](
         Column("Scored by", lambda row: ", ".join(map(metric_title, row.run.metrics)), look="anywhere"),
         Column("Runs", lambda row: number(row.n_runs), "number"),
     ],
+    look="by-line",
 )
 
 
