@@ -148,6 +148,7 @@ def test_a_pair_whose_orders_disagree_is_nobodys_win(endpoint: Endpoint, client:
     page = text_of(client, f"/preferences/{run.pk}/")
     assert 'class="legend"' not in page, "a legend of one thing repeats the finding"
     assert verdicts_in(page) == ["Choice changed with the order"] * 5, "the pairs themselves"
+    assert "Ties of identical answers" not in page, "all differ"
     assert "Each order is a verdict, a tie half a win: 5 won, 0 tied, 5 lost" in page
 
 

@@ -101,6 +101,7 @@ def preference(request: HttpRequest, pk: int) -> HttpResponse:
         "row": row,
         "finding": pairs_in_words(row, counts),
         "decided": decided,
+        "identical": counts[IDENTICAL],
         "pairs": pair_rows(row, differing[:SHOWN], with_open) if differing else [],
         "pooled": pooled_row(row.run),
         "people": people_row(row.run, with_open),
