@@ -119,7 +119,7 @@ def _hung(run: Run) -> Notice:
         kind="Run",
         title=f"{run.model} on {run.dataset.title}: {words[:1].lower()}{words[1:]}",
         url=page,
-        detail=f"Run {run.pk} has {n_of(run.done, run.total)} results. Check the endpoint.",
+        detail=f"Its worker waits for the endpoint. Run {run.pk} has {n_of(run.done, run.total)} results.",
         link=("Check provider", provider_page(run.model.partition("/")[0])),
         post=(pause, reverse("frontend:run-action", args=(run.pk, "pause"))) if pause else None,
     )

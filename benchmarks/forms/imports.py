@@ -95,7 +95,7 @@ class RunImportForm(ProblemForm):
         super().__init__(data, files, initial={"metrics": OUR_METRICS})
         self.preview = preview
         file = self.fields["file"]
-        file.help_text = f"Files up to {MOST_BYTES // 2**20} MB; larger ones with {command('benchmark import')}"
+        file.help_text = f"Up to {MOST_BYTES // 2**20} MB each"
         file.widget.attrs["required"] = True
         file.widget.attrs["accept"] = ",".join(
             dict.fromkeys(extension for importer in IMPORTERS.values() for extension in importer.extensions)

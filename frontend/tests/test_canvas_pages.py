@@ -140,7 +140,7 @@ def test_canvases_show_the_whole_plain_runs_of_a_model_and_not_its_newest_trials
     assert f"run={alone.pk}" not in gallery.partition("</section>")[0]
     assert "scores 1.000 on this set" in gallery
     none = page(client, "/canvases/canvases-7/?n_shapes=3&answer=nowhere")
-    assert "scores 1.000 on this set" in none, "it is said of the set, whatever is filtered"
+    assert "scores 1.000 on this set" not in none, "of an empty result, one wants the filters"
     assert "No canvases match “Expected: nowhere”." in none
     assert 'href="?n_shapes=3">Remove “Expected: nowhere”' in none
     assert "Remove “3 shapes”" not in none, "without it, there are none either"

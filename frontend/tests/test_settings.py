@@ -516,7 +516,7 @@ def test_the_page_of_imports_names_the_tools_and_leads_elsewhere(client: Client)
     html = page(client, "/settings/imports/")
     for said in ("Inspect</dt>", "Logs (.eval or .json)", "promptfoo eval --output results.json"):
         assert said in html, said
-    assert "up to 32 MB" in html
+    assert "Up to 32 MB each" in html
     assert "or drop them here" in html, "it takes several"
     assert re.search(r'<a href="/settings/"[^>]*>', html), "the navigation is as on every page"
 

@@ -71,14 +71,16 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     rows = [_row(each, joined(of_each, known)) for each, of_each in zip(standings, judged, strict=True)]
     is_baseline = name.startswith("baseline/")
     served = [] if is_baseline else served_models(model=name).get(name, [])
-    latest = run_list(RunFilters(model=name))[:RUNS_SHOWN]
+    above = {each.run.pk for each in standings}
+    latest = list(run_list(RunFilters(model=name))[: RUNS_SHOWN + len(above)])
+    others = [run for run in latest if run.pk not in above][:RUNS_SHOWN]
     context = {
         "live_state": live_state(),
         "name": name,
         "totals": totals,
         "is_baseline": is_baseline,
         "standings": rows,
-        "leads": [_under_models(standings)] if is_baseline else _leads(standings),
+        "lead": _under_models(standings) if is_baseline else _lead(standings),
         "spends": _does(name) if is_baseline else _spends(rows, totals),
         "trouble": troubled_models().get(name),
         "beside": [(each, _models_above(each)) for each in rows[:RULERS_SHOWN] if each.drawn and each.standing.others]
@@ -86,8 +88,8 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         else [],
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
         "two_runs": of_two_runs(histories),
-        "runs": runs_table(latest, "Runs of the model", ["model"]),
-        "at_zero": [] if is_baseline else _at_zero(latest),
+        "runs": runs_table(others, "Other runs of the model", ["model"]),
+        "at_zero": [] if is_baseline else _at_zero(latest[:RUNS_SHOWN]),
         "served": SERVED.of(served) if len(served) > 1 else None,
         "answered_as": served[0] if len(served) == 1 else None,
         "runs_shown": RUNS_SHOWN,
@@ -161,9 +163,9 @@ def _ahead(standing: ModelStanding) -> float:
     return -math.inf if mean is None or others is None else mean - others
 
 
-def _leads(standings: Sequence[ModelStanding]) -> list[str]:
-    """On which benchmarks it has or shares the first rank, and on which other models are significantly better, as
-    sentences."""
+def _lead(standings: Sequence[ModelStanding]) -> str:
+    """On which benchmarks it has or shares the first rank, and on which other models are significantly better, as one
+    sentence; without either, that it differs from none."""
     tested = [(each.run.dataset.title, each) for each in standings if each.table.n_ranked > 1 and each.span]
     first = [title for title, each in tested if each.span == (1, 1)]
     alike = [title for title, each in tested if each.span == (1, each.table.n_ranked)]
@@ -175,10 +177,11 @@ def _leads(standings: Sequence[ModelStanding]) -> list[str]:
         few = len(behind) == 1 and len(behind[0][1]) < 3
         who = listed([visible(place.run.model_label) for place in behind[0][1]]) if few else "others"
         parts.append(f"significantly behind {who} on {listed([title for title, _ in behind])}")
-    parts += [f"not significantly different from any other on {listed(alike)}"] if alike else []
+    if alike and not parts:
+        parts.append(f"not significantly different from any other on {listed(alike)}")
     if not parts and not any(each.table.n_ranked == 1 for each in standings):
-        return []
-    return [_sentence(part) for part in parts or ["no other model has run its benchmarks in the same way"]]
+        return ""
+    return _sentence("; ".join(parts) or "no other model has run its benchmarks in the same way")
 
 
 def _does(name: str) -> str:
@@ -203,11 +206,11 @@ def _sentence(said: str) -> str:
 
 
 def _spends(rows: Sequence[StandingRow], totals: ModelTotals) -> str:
-    """What the model's answers cost and how many of them failed, as sentences."""
+    """What the model's answers cost and how many of them failed, as one sentence."""
     known = [row.usd for row in rows if row.usd is not None]
-    cost = f"1,000 results cost {money_range(min(known), max(known))}. " if known else ""
-    failed = f"{number(totals.errors)} of {plural(totals.results, 'result')}" if totals.errors else "No result"
-    return f"{cost}{failed} failed."
+    cost = f"1,000 results cost {money_range(min(known), max(known))}; " if known else ""
+    failed = f"{number(totals.errors)} of {plural(totals.results, 'result')}" if totals.errors else "no result"
+    return _sentence(f"{cost}{failed} failed")
 
 
 def _at_zero(latest: Iterable[Run]) -> list[Run]:

@@ -64,7 +64,8 @@ def _about(row: ReviewRow) -> Cell:
 
 def _named(row: ReviewRow) -> Cell:
     twice = f", {number(row.wanted - row.answers)} of them twice" if row.wanted > row.answers else ""
-    about = f"{plural(row.answers, 'pair' if row.queue.is_of_pairs else 'answer')}{twice}"
+    answers = plural(row.answers, "pair" if row.queue.is_of_pairs else "answer")
+    about = f"{metric_title(row.queue.metric)} · {answers}{twice}"
     link = Link(row.queue.name, "review", (row.queue.pk,), look=_LEAD)
     return [link, Group([Words(about, "soft small")], block=True)]
 
@@ -86,10 +87,10 @@ REVIEWS = Table[ReviewRow](
         Column("ID", lambda row: str(row.queue.pk), "number", only="text"),
         Column("Review", _named, "name", only="page"),
         Column("Review", lambda row: row.queue.name, "name", only="text"),
-        Column("Metric", lambda row: metric_title(row.queue.metric)),
+        Column("Metric", lambda row: metric_title(row.queue.metric), only="text"),
         Column("Status", lambda row: row.status),
         Column("Labels", lambda row: f"{number(row.given)} of {number(row.wanted)}", "number"),
-        Column("Labeled by you", lambda row: row.own.labeled, "number"),
+        Column("Labeled by you", lambda row: row.own.labeled, "number", "wide-only"),
         Column("Left for you", _left, "number", only="text"),
         Column("Created", lambda row: Moment(row.queue.created_at), look="nowrap"),
         Column("Label", _label, "number", hidden_head=True, only="page"),

@@ -103,6 +103,6 @@ SCHEDULES = Table[ScheduleRow](
         Column("Latest run", _latest, look="nowrap"),
         Column("Next run", _next, look="nowrap"),
     ],
-    look="by-line",
+    look="scheduled",
 )
 """With the history of each."""

@@ -100,6 +100,7 @@ def connect(tab: Tab, bot: str, name: str) -> None:
     page = tab.open("/providers/")
     page.get_by_role("link", name="Add a system").click()
     question = "How high is the lighthouse on Sule Rock?"
+    page.get_by_text("Fill in from a curl command").click()
     page.get_by_label("curl command").fill(f"curl {bot} --json '{json.dumps({'question': question})}'")
     fits(tab, "pasted")
     page.get_by_role("button", name="Fill in the request").click()

@@ -83,7 +83,7 @@
     link.href = url;
     const section = new URL(url, location.href).pathname.split("/")[1];
     const where = section.charAt(0).toUpperCase() + section.slice(1);
-    for (const [name, text] of [[place ? "kind again" : "kind", "Recent"], ["title", title], ["finding", where]]) {
+    for (const [name, text] of [[place ? "kind again" : "kind", "Recently viewed"], ["title", title], ["finding", where]]) {
       const part = link.appendChild(document.createElement("span"));
       part.className = name;
       part.textContent = text;
