@@ -171,7 +171,7 @@ def test_long_forms_keep_what_saves_in_view(tab: Tab, site: Site) -> None:
             assert not page.evaluate(covered), (width, name)
 
 
-@pytest.mark.parametrize("path", ["/runs/single/", "/benchmarks/", "/compare/", "/datasets/reasoning/analysis/"])
+@pytest.mark.parametrize("path", ["/runs/single/", "/benchmarks/", "/datasets/reasoning/analysis/"])
 def test_what_acts_on_a_selection_appears_with_it_and_moves_nothing(tab: Tab, path: str) -> None:
     for width in (1440, 390):
         tab.page.set_viewport_size({"width": width, "height": 640})
@@ -191,6 +191,24 @@ def test_what_acts_on_a_selection_appears_with_it_and_moves_nothing(tab: Tab, pa
         )
         assert pages.is_visible() == (width == 1440), "one bar at the foot of a phone"
         assert page.evaluate("document.documentElement.scrollHeight") == height
+
+
+def test_what_compares_is_in_view_before_a_run_is_chosen(tab: Tab) -> None:
+    for width in (1440, 390):
+        tab.page.set_viewport_size({"width": width, "height": 640})
+        page = tab.open("/compare/")
+        row = page.locator("#offered .option-row").first
+        row.evaluate("(row) => row.scrollIntoView()")
+        compare, pages = page.locator(".bulk").get_by_role("button").first, page.get_by_role("navigation", name="Main")
+        before = row.bounding_box()
+        for is_chosen in (False, True):
+            if is_chosen:
+                page.locator("#offered [type=checkbox]").first.evaluate("(box) => box.click()")
+            box = compare.bounding_box()
+            assert box is not None
+            assert box["y"] + box["height"] <= 640, "in view"
+            assert pages.is_visible() == (width == 1440 or not is_chosen), "one bar at the foot once a run is chosen"
+        assert row.bounding_box() == before, "no row moves"
 
 
 def test_the_yaml_of_a_dataset_is_numbered_indented_and_left_by_escape(tab: Tab) -> None:
@@ -261,11 +279,13 @@ def test_the_colors_of_the_yaml_stay_at_its_lines(tab: Tab) -> None:
         text.fill("")
         text.fill(value)
         assert page.locator(".colored").evaluate(drawn) == edited, (old, new)
-    text.evaluate("(each) => each.scrollTo(0, each.scrollHeight)")
-    page.wait_for_function("document.querySelector('.colored > div').style.transform.includes('-1')")
+    end = text.evaluate("(each) => { each.scrollTo(0, each.scrollHeight); return each.scrollTop; }")
+    page.wait_for_function(
+        "(end) => document.querySelector('.colored > div').style.transform.endsWith(`-${end}px)`)", arg=end
+    )
     last = page.locator(".colored b").last.evaluate("(key) => key.getBoundingClientRect().bottom")
-    end = text.evaluate("(each) => each.getBoundingClientRect().bottom")
-    assert 0 < end - last < 30, "they scroll with it"
+    bottom = text.evaluate("(each) => each.getBoundingClientRect().bottom")
+    assert 0 < bottom - last < 30, "they scroll with it"
 
 
 def test_what_the_browser_keeps_of_visits_may_be_anything(tab: Tab) -> None:
