@@ -36,7 +36,6 @@ from benchmarks.presentation.labels import metric_title, sentence_case
 from benchmarks.presentation.numbers import (
     MISSING,
     interval,
-    n_of,
     number,
     p_value,
     plural,
@@ -232,13 +231,11 @@ def _with_people(row: JudgeRow) -> Mean | None:
 
 
 def _n_labeled(row: JudgeRow) -> Cell:
-    """How many labels there are, and with how many of them the judge agrees."""
-    people = row.people.agreement if row.people else None
-    n = people.n if people else 0
-    agreed = f"agrees on {n_of(round(people.mean * n), n)}" if people and people.mean is not None and n else ""
+    """How many labels there are, which is the n of the agreement with people, and whether more can be given."""
+    n = row.people.agreement.n if row.people else 0
     needed = [Words(f"of {ENOUGH} needed", "soft small")] if n < ENOUGH else []
-    no_more = "no answers left to label" if needed and row.all_labeled else ""
-    return [number(n), *needed, *(Group([said], "soft small", block=True) for said in (agreed, no_more) if said)]
+    no_more = [Group(["no answers left to label"], "soft small", block=True)] if needed and row.all_labeled else []
+    return [number(n), *needed, *no_more]
 
 
 def _on_known(row: JudgeRow) -> Cell:
@@ -246,7 +243,8 @@ def _on_known(row: JudgeRow) -> Cell:
     if row.calibration is None or known is None:
         return Words("Not calibrated", "soft")
     link = Link(score(known.accuracy.mean), "calibration", (row.calibration.pk,))
-    about = ", ".join(filter(None, (count_of_share(known.accuracy, "right"), calibration_leaning(known))))
+    n = n_of_expected(known.accuracy.n, known.accuracy.n_expected)
+    about = ", ".join(filter(None, (f"n = {n}", calibration_leaning(known))))
     bounds = interval(known.accuracy.low, known.accuracy.high)
     return [link, Words(bounds, "soft small"), Group([about], "soft small", block=True)]
 

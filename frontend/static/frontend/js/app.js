@@ -11,8 +11,12 @@
     for (const [name, value] of [...formData]) if (!value && name !== target.dataset.clean) formData.delete(name);
   });
 
-  // On a narrow screen the navigation and tabs scroll, and a part of the page that refreshes keeps what is unfolded.
+  // On a narrow screen the navigation and tabs scroll, and forms below a list are folded. A part of the page that
+  // refreshes keeps what is unfolded.
   document.addEventListener("DOMContentLoaded", () => {
+    if (matchMedia("(max-width: 720px)").matches) {
+      for (const fold of document.querySelectorAll("[data-folded-on-phones]")) fold.open = false;
+    }
     for (const tab of document.querySelectorAll(":is(.side nav, .tabs) [aria-current]")) {
       const bar = tab.parentElement;
       bar.scrollLeft = tab.offsetLeft - bar.offsetLeft - (bar.clientWidth - tab.offsetWidth) / 2;
