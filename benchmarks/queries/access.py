@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from benchmarks.models import ApiToken, AuditEntry, Label, ShareLink
+from benchmarks.models import ApiToken, AuditEntry, Label, Run, ShareLink
 from benchmarks.presentation.labels import ROLE
 
 
@@ -37,6 +37,11 @@ def answers_labeled_by(account: User) -> int:
     """How many answers have a label of the account or under its name, as results show them."""
     own = Q(author=account) | Q(author_name=account.username)
     return Label.objects.filter(own, replaced_at=None).order_by().values("result").distinct().count()
+
+
+def runs_started_by(account: User) -> int:
+    """How many runs the account started that are kept."""
+    return Run.objects.filter(created_by=account).count()
 
 
 def done_by(account: User) -> QuerySet[AuditEntry]:

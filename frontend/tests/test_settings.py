@@ -608,7 +608,7 @@ def test_a_password_link_works_once_for_its_account_and_until_it_expires(product
     assert "Link not valid" in page(Client(), path)
 
 
-def test_a_member_has_labeled_what_results_show_under_the_name(production: None) -> None:
+def test_a_member_has_labeled_what_results_show_under_the_name_and_started_runs(production: None) -> None:
     _, client = member("admin", "ada")
     vera, _ = member("viewer", "vera")
     first, second, third = make_scored_run().results.order_by("position")[:3]
@@ -617,7 +617,11 @@ def test_a_member_has_labeled_what_results_show_under_the_name(production: None)
     Label.objects.create(result=first, author=vera, author_name="vera", **{**said, "metric": "contains"})
     Label.objects.create(result=second, author_name="vera", **said)
     Label.objects.create(result=third, author_name="vera", replaced_at=timezone.now(), **said)
-    assert '<a href="/reviews/">2 answers labeled</a>' in page(client, f"/settings/members/{vera.pk}/")
+    html = " ".join(page(client, f"/settings/members/{vera.pk}/").split())
+    assert '<dt>Answers labeled</dt> <dd><a href="/reviews/">2</a>' in html
+    assert "<dt>Runs started</dt><dd>0</dd>" in html
+    Run.objects.update(created_by=vera)
+    assert "<dt>Runs started</dt><dd>1</dd>" in page(client, f"/settings/members/{vera.pk}/")
 
 
 def test_a_role_is_changed_and_an_account_deactivated(production: None) -> None:
@@ -668,11 +672,11 @@ def test_nobody_changes_the_own_role_and_only_a_superuser_a_superuser(production
     assert link_in(page(client, f"{own}do/password/", {}))
     client.force_login(User.objects.create_superuser("over", password="x"))
     html = " ".join(page(client, above).split())
-    assert "Superuser, active · member since" in html
-    assert f'<a class="right" href="/admin/auth/user/{root.pk}/change/">Change on the admin site' in html
+    assert "Superuser, active </p>" in html
+    assert f'<a href="/admin/auth/user/{root.pk}/change/">Change on the admin site' in html
     assert "What root may do" in html
     assert "Everything, on the pages and on the admin site" in html
-    assert "What each role may do</h2></summary>" in html, "folded"
+    assert "What each role may do</summary>" in html, "folded"
     mine = page(client, f"/settings/members/{ada.pk}/")
     assert "Password link" in mine.partition("Latest actions</h2>")[2], "what the account did"
     assert "Save role" not in html

@@ -17,12 +17,20 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from benchmarks.forms.access import MemberForm
 from benchmarks.presentation.labels import ROLE
-from benchmarks.queries.access import active_tokens, answers_labeled_by, done_by, members, role_of, share_links
+from benchmarks.queries.access import (
+    active_tokens,
+    answers_labeled_by,
+    done_by,
+    members,
+    role_of,
+    runs_started_by,
+    share_links,
+)
 from benchmarks.queries.tables.access import ACTIVITY, MEMBERS, MemberRow
 from benchmarks.services.access import account_of, may, may_launch
 from benchmarks.services.errors import NotPossible
 from benchmarks.services.members import password_key, set_active, why_not_changeable
-from frontend.views.lists import FEW_ROWS, Button, listed, page_of
+from frontend.views.lists import Button, listed, page_of
 from frontend.views.settings.hub import crumbs
 from frontend.views.shared import require, unconfirmed
 
@@ -100,10 +108,10 @@ def member(request: HttpRequest, pk: int) -> HttpResponse:
         "n_tokens": active_tokens(account).count(),
         "roles": _ROLES,
         "activity": activity,
-        "is_short": len(activity.rows) < FEW_ROWS,
         "sees_tokens": is_own or may(request.user, "benchmarks.view_apitoken"),
         "sees_links": may_launch(request.user),
         "own_rights": _rights(account),
+        "n_runs": runs_started_by(account),
         "n_labeled": answers_labeled_by(account),
         "n_links": share_links().filter(created_by=account).count(),
         "crumbs": crumbs(("Members", reverse("frontend:members")), (account.username, None)),
