@@ -177,6 +177,15 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True)
+class CanvasPicture:
+    """A small picture of a canvas of a set, beside what names it. It has no text."""
+
+    slug: str
+    index: int
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Info:
     """A button that opens the meaning of a word of the glossary, after what is so here, which is its text."""
 
@@ -213,6 +222,7 @@ Part = (
     | Submit
     | Tick
     | Copied
+    | CanvasPicture
     | Info
     | Group
     | str

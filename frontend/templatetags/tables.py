@@ -144,6 +144,14 @@ def _copied(part: cells.Copied, context: Context) -> str:
     )
 
 
+def _canvas_picture(part: cells.CanvasPicture, context: Context) -> str:
+    query = urlencode({"small": 1, **({"theme": theme} if (theme := context.get("theme")) else {})})
+    return format_html(
+        '<img class="thumb" loading="lazy" width="44" height="44" src="{}?{}" alt="">',
+        *(show.address("frontend:picture", part.slug, part.index), query),
+    )
+
+
 def _group(part: cells.Group, context: Context) -> str:
     tag, drawn = SafeString("div" if part.block else "span"), _drawn(part.parts, context, part.between)
     return format_html("<{0}{1}>{2}</{0}>", tag, _classes(part.look), drawn)
@@ -164,6 +172,7 @@ _DRAWINGS: dict[type, Callable[[Any, Context], str]] = {
     cells.Submit: _submit,
     cells.Tick: _tick,
     cells.Copied: _copied,
+    cells.CanvasPicture: _canvas_picture,
     cells.Info: lambda part, _: show.info(part.key, texts.visible(part.text)),
     cells.Group: _group,
 }

@@ -46,7 +46,11 @@ def test_an_invalid_value_is_reported_at_its_field(client: Client) -> None:
 def test_a_set_being_generated_shows_its_progress(client: Client) -> None:
     CanvasSet.objects.create(slug="s", name="S", shapes_low=3, shapes_high=3, count=2, wanted=10)
     assert "2 of 10 canvases" in client.get("/canvases/s/").content.decode()
-    assert "<progress" in client.get("/canvases/").content.decode()
+    listed = client.get("/canvases/").content.decode()
+    assert "<progress" in listed
+    assert 'src="/canvases/s/0.svg?small=1" alt=""' in listed
+    client.cookies["theme"] = "dark"
+    assert 'src="/canvases/s/0.svg?small=1&amp;theme=dark"' in client.get("/canvases/").content.decode()
 
 
 def test_the_first_file_of_a_set_marks_its_keys(client: Client) -> None:

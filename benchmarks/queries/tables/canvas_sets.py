@@ -8,7 +8,20 @@ from types import MappingProxyType
 from typing import Any
 
 from benchmarks.models import Run
-from benchmarks.presentation.cells import Bar, Cell, Group, Link, Mean, Moment, Part, Progress, Strong, Words, soft
+from benchmarks.presentation.cells import (
+    Bar,
+    CanvasPicture,
+    Cell,
+    Group,
+    Link,
+    Mean,
+    Moment,
+    Part,
+    Progress,
+    Strong,
+    Words,
+    soft,
+)
 from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import number, plural, score, signed_points
 from benchmarks.presentation.sentences import n_of_mean
@@ -70,6 +83,13 @@ def canvas_set_table(scored: Mapping[int, Benchmark] = MappingProxyType({})) -> 
     return Table(
         "Canvas sets, newest first",
         [
+            Column(
+                "Picture",
+                lambda row: CanvasPicture(row.slug, 0) if row.count else "",
+                look="of-canvas",
+                hidden_head=True,
+                only="page",
+            ),
             Column(
                 "Set",
                 lambda row: [*_name(row), Group([soft(_origin(row))], "nowrap wide-only", block=True)],
