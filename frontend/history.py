@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from django.utils import timezone
 
 from benchmarks.presentation.sentences import n_of_mean
-from benchmarks.queries.history import History, Point
+from benchmarks.presentation.tables import Shown
+from benchmarks.queries.history import History, latest_changes
+from benchmarks.queries.tables.history import TWO_RUNS, PointRow
 from frontend import charts
 from frontend.chart_parts import Chart
 from frontend.view_models import metric_row
@@ -50,27 +51,17 @@ def history_charts(histories: Iterable[History], *, by_dataset: bool, least_days
     return shown
 
 
-@dataclass(frozen=True, slots=True)
-class TwoRuns:
-    """A history that is too short for a chart, with its first and its last run and of how many results their means
-    are."""
-
-    history: History
-    ends: Sequence[tuple[Point, str]]
-
-    @property
-    def runs(self) -> str:
-        return ",".join(str(point.run.pk) for point, _ in self.ends)
-
-
-def of_two_runs(histories: Iterable[History]) -> list[TwoRuns]:
-    """Those of them that are too short for a chart and whose score is another one now."""
+def of_two_runs(histories: Iterable[History], *, by_dataset: bool) -> Shown[PointRow]:
+    """A row for each run of those that are too short for a chart and whose score is another one now, the older run
+    first, named as charts are."""
     short = [each for each in _told(histories) if len(each.points) < FEWEST_DRAWN]
-    few = [each for each in short if each.points[0].mean != each.points[-1].mean]
-    return [
-        TwoRuns(each, [(point, n_of_mean(each.metric, point.numbers)) for point in (each.points[0], each.points[-1])])
-        for each in few[:MOST_CHARTS]
-    ]
+    few = [each for each in short if each.points[0].mean != each.points[-1].mean][:MOST_CHARTS]
+    changes = latest_changes(few)
+    return TWO_RUNS.of(
+        PointRow(each.dataset.title if by_dataset else each.model, each, point, changes.get(point.run.pk))
+        for each in few
+        for point in each.points
+    )
 
 
 def _told(histories: Iterable[History], least_days: int = 2) -> list[History]:

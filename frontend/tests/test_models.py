@@ -42,7 +42,7 @@ def test_a_model_has_a_page_with_its_place_its_history_and_its_runs(client: Clie
     over_time = html.partition("Score over time")[2].partition("</section>")[0]
     assert over_time.index("1.000") < over_time.index("0.333")
     first, last = Run.objects.filter(model="openai/gpt-large").order_by("pk").values_list("pk", flat=True)
-    assert f'href="/compare/?runs={first},{last}"' in over_time
+    assert f'href="/compare/?runs={first}%2C{last}"' in over_time
     a_history(values=(GOOD, POOR, POOR))
     assert "<figcaption>Sums<small>Exact match" in page(client, "/models/openai/gpt-large/")
     chart = client.get("/models/openai/gpt-large/charts/history-1.svg")

@@ -151,7 +151,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "standing": standing,
         "drops": drop_notices(_drops(standing["latest"])) if standing else [],
         "charts": placed(history_charts(over_time, by_dataset=False), "dataset-chart", slug),
-        "two_runs": of_two_runs(over_time),
+        "two_runs": of_two_runs(over_time, by_dataset=False),
         "analysis": _analysis(context["version"]),
         "sample": sample_of(context["version"]),
     }

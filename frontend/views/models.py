@@ -87,7 +87,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         if is_baseline
         else [],
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
-        "two_runs": of_two_runs(histories),
+        "two_runs": of_two_runs(histories, by_dataset=True),
         "runs": runs_table(others, "Other runs of the model", ["model"]),
         "at_zero": [] if is_baseline else _at_zero(latest[:RUNS_SHOWN]),
         "served": SERVED.of(served) if len(served) > 1 else None,
