@@ -146,10 +146,11 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         return HttpResponseRedirect(f"{url}?{request.GET.urlencode()}")
     context = dataset_page(request, dataset_or_404(slug))
     standing, over_time = _standing(context["version"]), _histories(context["dataset"])
+    drops = _drops(standing["latest"]) if standing else []
     context |= {
-        "runs": runs_table(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN], "Latest runs", ["dataset"]),
+        "runs": runs_table(run_list(RunFilters(dataset=slug))[:RUNS_SHOWN], "Latest runs", ["dataset"], told=drops),
         "standing": standing,
-        "drops": drop_notices(_drops(standing["latest"])) if standing else [],
+        "drops": drop_notices(drops),
         "charts": placed(history_charts(over_time, by_dataset=False), "dataset-chart", slug),
         "two_runs": of_two_runs(over_time, by_dataset=False),
         "analysis": _analysis(context["version"]),

@@ -236,8 +236,13 @@ def _group(row: Listed) -> str:
     return f"{row.run.dataset.title} · {metric_title(row.run.headline)}"
 
 
-def runs_table(runs: Iterable[Run], title: str, said: Collection[str] = (), page: str = "run") -> Shown[Listed]:
-    return part_table(listed_runs(runs), title, said, page)
+def runs_table(
+    runs: Iterable[Run], title: str, said: Collection[str] = (), page: str = "run", told: Iterable[ScoreDrop] = ()
+) -> Shown[Listed]:
+    """``told`` are the drops that a notice of the page says."""
+    above = {drop.pk for drop in told}
+    rows = [replace(row, drop=None) if row.drop and row.drop.pk in above else row for row in listed_runs(runs)]
+    return part_table(rows, title, said, page)
 
 
 def part_table(rows: Sequence[Listed], title: str, said: Collection[str] = (), page: str = "run") -> Shown[Listed]:

@@ -34,11 +34,13 @@ WIDTH = 150
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRow:
-    """A schedule of ``with_latest_run``, that run, and its nights so far."""
+    """A schedule of ``with_latest_run``, that run, and its nights so far. ``is_told``: a notice above the table says
+    how much the latest run dropped."""
 
     schedule: Any
     latest: Run | None
     nights: Nights | None
+    is_told: bool = False
 
 
 def _name(row: ScheduleRow) -> Cell:
@@ -82,6 +84,8 @@ def _score(row: ScheduleRow) -> Cell:
 def _change(row: ScheduleRow) -> Cell:
     if row.nights is None:
         return MISSING
+    if row.is_told:
+        return soft("See above")
     if row.nights.drop is not None:
         return Words(f"▼ {points(abs(row.nights.drop))} points", "down")
     return Words("No significant drop" if len(row.nights.means) > 1 else "First run", "soft")
@@ -96,7 +100,7 @@ SCHEDULES = Table[ScheduleRow](
     "Schedules",
     [
         Column("Schedule", _name, "name"),
-        Column("Change", _change, look="nowrap"),
+        Column("Change", _change, look="nowrap", given="change"),
         Column("Latest score", _score, look="nowrap"),
         Column("Scores, 0 to 1", _drawn, only="page", look="nowrap"),
         Column("Asks", _asks, look="anywhere"),

@@ -60,13 +60,19 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
     page = page_of(request, with_latest_run(Schedule.objects.order_by("name")))
     latest = runs().in_bulk([schedule.latest_run_id for schedule in page if schedule.latest_run_id])
     may_add, known = may(request.user, *ADD), nights(schedule.pk for schedule in page)
-    rows = [ScheduleRow(each, latest.get(each.latest_run_id), known.get(each.pk)) for each in page]
-    drops = drop_notices(list(open_score_drops()[:MOST_SHOWN]))
+    drops = list(open_score_drops()[:MOST_SHOWN])
+    told = {(drop.scheduled_run.run_id, drop.metric) for drop in drops}
+    rows = [
+        ScheduleRow(each, run, known.get(each.pk), run is not None and (run.pk, run.headline) in told)
+        for each in page
+        for run in [latest.get(each.latest_run_id)]
+    ]
     below = runs().filter(scheduled__schedule__in=[each.pk for each in page]).exclude(pk__in=latest)
+    earlier = runs_table(below.order_by("-pk")[:EARLIER], "Earlier runs", told=drops) if len(rows) < FEW_ROWS else None
     return listed(
         request,
         "Schedules",
-        SCHEDULES.of(rows),
+        SCHEDULES.where(change=not all(row.is_told for row in rows)).of(rows),
         lead=f"A schedule starts the same run repeatedly and reports scores that fall. {_state(rows, len(drops))}",
         empty="No schedules yet",
         examples=[
@@ -75,9 +81,9 @@ def schedule_list(request: HttpRequest) -> HttpResponse:
         page=page,
         crumbs=crumbs(("Schedules", None)),
         add=Button("New schedule", "launch", NIGHTLY) if may_add else None,
-        problems=drops,
+        problems=drop_notices(drops),
         after="frontend/settings/earlier_runs.html",
-        earlier=runs_table(below.order_by("-pk")[:EARLIER], "Earlier runs") if len(rows) < FEW_ROWS else None,
+        earlier=earlier,
         may_launch=may_launch(request.user),
     )
 
@@ -96,6 +102,7 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
     require(request, *VIEW)
     stored = get_object_or_404(Schedule.objects.select_related("account"), pk=pk)
     latest = stored.scheduled_runs.values_list("run_id", flat=True)[:MOST_SHOWN]
+    drops = list(open_score_drops().filter(scheduled_run__schedule=stored)[:MOST_SHOWN])
     context = {
         "schedule": stored,
         "when": in_words(stored.when),
@@ -109,8 +116,9 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
             runs().filter(pk__in=list(latest)).order_by("-pk"),
             "Latest runs of the schedule",
             ["model", "dataset", "schedule"],
+            told=drops,
         ),
-        "problems": drop_notices(list(open_score_drops().filter(scheduled_run__schedule=stored)[:MOST_SHOWN])),
+        "problems": drop_notices(drops),
         "rule": _rule(stored),
         "chart": next(iter(_charts(stored)), None),
         "gate": _gate(stored),
