@@ -97,8 +97,13 @@ def test_a_corrected_reference_leads_to_the_runs_it_touches_and_says_what_moved(
     html = client.get(changes).content.decode()
     assert f'href="/runs/{run.pk}/rescore/?version=2"' in html
     sent = {"metrics": ["exact_match"], "version": "2", "do": "start"}
+    planned = client.post(f"/runs/{run.pk}/rescore/", {**sent, "do": "plan"}).content.decode()
+    assert "Select other metrics" not in planned, "the other version changes the scores"
     client.post(f"/runs/{run.pk}/rescore/", sent)
-    worked(Run.objects.get(rescored_from=run.pk))
+    again = worked(Run.objects.get(rescored_from=run.pk))
+    of_run = client.get(f"/runs/{run.pk}/").content.decode()
+    assert f'href="/runs/{again.pk}/">Scores by version 2</a>' in of_run
+    assert f'href="/runs/{run.pk}/rescore/?version=2"' not in of_run
     html = client.get(changes).content.decode()
     assert f'href="/runs/{run.pk}/rescore/?version=2"' not in html
     assert "+50.0" in html

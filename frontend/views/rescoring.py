@@ -88,7 +88,8 @@ def rescore_all(request: HttpRequest, slug: str, old: int, new: int) -> HttpResp
     if confirmation := unconfirmed(request, question, f"Rescore {plural(len(plan.runs), 'run')}", page, note):
         return confirmation
     started = start_rescorings(plan.runs, new, request.user)
-    messages.success(request, f"{plural(len(started), 'run')} queued.", extra_tags="passing")
+    queued = plural(len(started), "run")
+    messages.success(request, f"{queued} queued. Each run that was rescored leads to its new scores.")
     return HttpResponseRedirect(page)
 
 
@@ -102,8 +103,9 @@ def _rescore_page(
     ]
     is_same = form.metrics == run.metrics and not form["rubric"].value()
     version = run.dataset_version.number
+    changes_nothing = is_same and str(form["version"].value() or version) == str(version)
     # The answers are scored again to change something.
-    is_open |= is_same and str(form["version"].value() or version) == str(version)
+    is_open |= changes_nothing
     is_open |= not form.metrics and not form["rubric"].value()
     choice = MetricChoice(form.metrics, ())
     if is_open:
@@ -111,5 +113,6 @@ def _rescore_page(
     titles = [metric_title(name).removeprefix(PREFIX) for name in form.metrics]
     context |= {"form": form, "run": run, "metrics": choice, "scored_by": titles, "crumbs": crumbs}
     context["is_same"] = is_same
+    context["changes_nothing"] = changes_nothing
     context["present"] = runs_table([run], f"Scores of run {run.pk}", ["model", "answers", "cost", "when"])
     return render(request, "frontend/runs/rescore.html", context, status=status)

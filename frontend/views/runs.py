@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from benchmarks.analysis.rankings import under_baseline
 from benchmarks.engine.configured import provider_named
 from benchmarks.metrics.rubrics import TaskRubric
-from benchmarks.models import COMPLETED, ERRORS, Outcome, Run, RunStatus, ShareLink, Task
+from benchmarks.models import COMPLETED, ERRORS, STOPPED, Outcome, Run, RunStatus, ShareLink, Task
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
 from benchmarks.presentation.labels import OUTCOME, RESULT_STATE, metric_title, sentence_case
@@ -113,6 +113,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     status = _status(run, of_people)
     controls = _controls(request, run, fails_alike=status["fails_alike"])
     context = status | report | scores | _results(request, run, said) | controls
+    newer, scorings = newer_references([run]), reads.scorings(run)
     context |= {
         "weak_first": (scores["weak"] or run.parts.surface) and not context["is_filtered"],
         "run_title": f"{run.model} on {run.dataset.title}",
@@ -127,8 +128,14 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "judge_reliability": judge_reliability(run),
         "panels": panel_rows(run),
         "n_labeled": 0 if run.is_live else count_labeled(run),
-        "scorings": run_rows(reads.scorings(run)),
-        "newer_references": newer_references([run]),
+        "scorings": run_rows(scorings),
+        "newer_references": newer,
+        "scored_by_newer": [
+            each
+            for each in scorings
+            for by in newer
+            if each.dataset_version.number == by.new and each.status not in STOPPED
+        ],
         "crumbs": [("Runs", reverse("frontend:runs")), (f"Run {pk}", None)],
     }
     return render(request, "frontend/runs/detail.html", context)
