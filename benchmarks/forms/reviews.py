@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,11 +15,12 @@ from benchmarks.metrics.preference import Preference
 from benchmarks.metrics.registered_metrics import REGISTERED_METRICS, metric_named
 from benchmarks.models import OF_MODELS, Experiment, Outcome, ReviewQueue, Run
 from benchmarks.presentation.judges import ENOUGH
-from benchmarks.presentation.labels import SAMPLING, STRATUM
+from benchmarks.presentation.labels import SAMPLING, STRATUM, metric_title
 from benchmarks.presentation.numbers import plural
 from benchmarks.presentation.texts import visible
 from benchmarks.queries.compare import runs_to_offer
 from benchmarks.queries.preferences import preferences
+from benchmarks.queries.reviews import deciding_metrics
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.reviews.files import MAX_BYTES, ImportedLabels, import_labels
 from benchmarks.services.reviews.queues import MAX_RUNS, create_review
@@ -59,6 +61,7 @@ class ReviewForm(ProblemForm):
         label="Instructions", required=False, max_length=2_000, widget=forms.Textarea({"rows": 3})
     )
 
+    needed = frozenset({"name"})
     folds_empty = True
     fieldsets: Any = (
         (None, {"fields": ("name", "metric")}),
@@ -73,17 +76,23 @@ class ReviewForm(ProblemForm):
             members = Run.objects.filter(experiment=experiment).order_by("pk").values_list("pk", flat=True)
             initial = {**initial, "runs": list(members[:MAX_RUNS]), "experiment": None}
         super().__init__(data, initial=initial)
+        runs = Run.objects.filter(OF_MODELS).select_related("dataset", "dataset_version").defer("summary")
+        chosen = list(runs.filter(pk__in=self._chosen("runs")).order_by("pk"))
+        scored = Counter(name for run in chosen for name in deciding_metrics(run))
         deciding = {name: metric.title for name, metric in REGISTERED_METRICS.items() if metric.decides_outcome}
         deciding[Preference.name] = "Preference between two answers"
         # A rubric or the scorer of another tool is known only by the runs that use it.
+        deciding |= {name: metric_title(name) for name in scored if name not in deciding}
         name = str((data or initial or {}).get("metric", ""))[:64]
         metric = metric_named(name)
         if metric and metric.decides_outcome:
             deciding[name] = metric.title
+        elif name not in deciding:
+            name = max(scored, key=lambda each: scored[each], default=next(iter(deciding)))
+        self.initial = {**self.initial, "metric": name}
+        self.unscored = "" if not chosen or name in (*scored, Preference.name) else deciding[name]
         self._offer("metric", list(deciding.items()))
         self._offer("outcome", [("", "Any"), *Outcome.choices])
-        runs = Run.objects.filter(OF_MODELS).select_related("dataset", "dataset_version").defer("summary")
-        chosen = list(runs.filter(pk__in=self._chosen("runs")).order_by("pk"))
         self.available = count_answers(chosen) if chosen else None
         self._propose_size()
         if chosen:

@@ -108,8 +108,12 @@ def labelable_metrics(run: Run) -> list[str]:
     """The metrics by which a page offers to label results of the run; the API takes any that decides an outcome."""
     if run.is_preference:
         return [Preference.name]
-    deciding = [name for name in run.metrics if (metric := metric_named(name)) and metric.decides_outcome]
-    return deciding or [DEFAULT_METRIC]
+    return deciding_metrics(run) or [DEFAULT_METRIC]
+
+
+def deciding_metrics(run: Run) -> list[str]:
+    """The metrics of the run that decide an outcome, the one of its headline first."""
+    return [name for name in run.metrics if (metric := metric_named(name)) and metric.decides_outcome]
 
 
 def is_labeled_by_verdicts(name: str) -> bool:
@@ -323,6 +327,12 @@ def labels_in(queue: ReviewQueue) -> dict[int, list[Label]]:
 def conclusion_of(queue: ReviewQueue) -> Conclusion | None:
     """``None`` for an open review, one of pairs, and where no answer has both a label and a score."""
     return conclusions_of([queue]).get(queue.pk)
+
+
+def is_unscored(queue: ReviewQueue) -> bool:
+    """Whether no run of the review was scored by its metric, so that labels can agree with nothing. One query."""
+    runs = Run.objects.filter(pk__in=queue.source["runs"]).values_list("metrics", flat=True)
+    return not queue.is_of_pairs and not any(queue.metric in metrics for metrics in runs)
 
 
 def conclusions_of(queues: Iterable[ReviewQueue]) -> dict[int, Conclusion]:

@@ -418,3 +418,35 @@ def test_the_form_has_the_values_of_the_rubrics_scale_on_the_result_and_in_a_rev
 def test_the_form_says_how_exactly_labels_show_the_agreement(client: Client) -> None:
     html = client.get("/reviews/new/").content.decode()
     assert f"<dt>{ENOUGH} labels</dt><dd>±14.8 points</dd>" in html
+
+
+def test_the_form_proposes_the_metric_of_the_chosen_runs_and_says_if_none_of_them_has_another(client: Client) -> None:
+    run = make_scored_run(metrics=("latency", "contains", "exact_match"))
+    other = make_scored_run(run.dataset, metrics=("rubric:tone", "exact_match"), model="loop/other")
+    none = "None of the runs was scored by"
+    for query, metric in (
+        ("", "correctness"),
+        (f"runs={run.pk}", "contains"),
+        (f"runs={other.pk}", "rubric:tone"),
+        (f"runs={run.pk}&runs={other.pk}", "exact_match"),
+        (f"runs={run.pk}&metric=unknown", "contains"),
+        (f"runs={run.pk}&metric=exact_match", "exact_match"),
+        (f"runs={run.pk},{other.pk}&metric=preference", "preference"),
+    ):
+        html = client.get(f"/reviews/new/?{query}").content.decode()
+        assert re.findall(r'<option value="([\w:]+)" selected', html.partition('id="runs-title"')[0]) == [metric], query
+        assert none not in html, query
+    html = client.get(f"/reviews/new/?runs={run.pk}&metric=correctness").content.decode()
+    assert f"{none} Correctness: the review gives labels but no agreement" in html.partition('id="review-plan"')[2]
+    assert re.findall(r'<label for="id_(\w+)">[^<]+<span class="needed">', html) == ["name"]
+
+
+def test_a_closed_review_by_a_metric_that_its_runs_do_not_have_says_so(client: Client) -> None:
+    run = make_scored_run(metrics=("exact_match",))
+    said = "None of the runs was scored by Correctness: the review gives labels but no agreement with a metric."
+    for metric, is_said in (("correctness", True), ("exact_match", False)):
+        queue = make_review(run, metric=metric)
+        address = f"/reviews/{queue.pk}/"
+        assert said not in client.get(address).content.decode(), "it is open"
+        html = client.post(f"{address}do/close/", follow=True).content.decode()
+        assert (said in html) == is_said, metric

@@ -216,6 +216,7 @@ def _detail(request: HttpRequest, queue: ReviewQueue, form: ImportLabelsForm, st
         "progress": reads.progress_of(list(queue.items.all()), reader, time.time()),
         "reviewers": REVIEWERS.of(reviewers),
         "conclusion": conclusion,
+        "unscored": queue.closed_at and not conclusion and reads.is_unscored(queue),
         "agreed": conclusion and n_of(conclusion.n - len(conclusion.disagreements), conclusion.n),
         "enough": ENOUGH,
         "preferences": preferences_beside(queue),
