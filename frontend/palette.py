@@ -15,6 +15,7 @@ from benchmarks.models import Run, Task
 from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.presentation.numbers import n_of, number, plural
 from benchmarks.queries.experiments import findings, progress
+from benchmarks.queries.runs import words_of
 from benchmarks.queries.search import Matches, newest, search
 from benchmarks.services.access import may_launch
 from frontend.context_processors import THEMES
@@ -33,8 +34,8 @@ NO_RULER = SafeString("")
 class Row:
     """Something to open or to do. ``finding`` says what is known of it.
 
-    It ``heads`` those of its kind. ``before``, ``match`` and ``after`` are its title, the part that was searched for in
-    ``match``. A command with a ``theme`` posts it to ``url``.
+    It ``heads`` those of its kind. ``before``, ``match`` and ``after`` are its title, with what was searched for, or
+    one word of it, in ``match``. A command with a ``theme`` posts it to ``url``.
     """
 
     kind: str
@@ -58,8 +59,10 @@ class _Entry:
     ruler: SafeString = NO_RULER
 
     def row(self, words: str, *, heads: bool) -> Row:
-        at = self.title.lower().find(words.lower()) if words else -1
-        at, end = (at, at + len(words)) if at >= 0 else (len(self.title), len(self.title))
+        title, wanted = self.title.lower(), [words.lower(), *_wanted(words)]
+        marked = next((each for each in wanted if each in title), "")
+        at = title.find(marked) if marked else len(title)
+        end = at + len(marked)
         parts = self.title[:at], self.title[at:end], self.title[end:]
         return Row(self.kind, *parts, self.url, self.finding, self.theme, self.ruler, heads)
 
@@ -75,8 +78,8 @@ def rows(request: HttpRequest, words: str) -> list[Row]:
     found = [
         *_found(matches, words),
         *(_starts(matches) if may_launch(request.user) else ()),
-        *(entry for entry in named if lower in entry.title.lower()),
-        *[entry for entry in _help() if lower in entry.title.lower()][:HELP],
+        *(entry for entry in named if not _lacking(entry.title, words)),
+        *[entry for entry in _help() if not _lacking(entry.title, words)][:HELP],
     ]
     found.sort(key=lambda entry: not entry.title.lower().startswith(lower))
     kinds = list(dict.fromkeys(entry.kind for entry in found))
@@ -111,9 +114,7 @@ def _found(matches: Matches, words: str = "") -> Iterator[_Entry]:
     if matches.n_runs > len(matches.runs) > 0 and words:
         url = f"{reverse('frontend:runs')}?{urlencode({'text': words})}"
         yield _Entry("Run", f"All {number(matches.n_runs)} runs", url)
-    for task, correct, answers in sorted(
-        matches.tasks, key=lambda each: words.lower() not in _task_title(each[0]).lower()
-    ):
+    for task, correct, answers in sorted(matches.tasks, key=lambda each: bool(_lacking(_task_title(each[0]), words))):
         dataset = task.version.dataset
         url = reverse("frontend:task", args=(dataset.slug, task.pk))
         said = f"{n_of(correct, answers)} answers correct" if answers else "Not asked yet"
@@ -123,14 +124,26 @@ def _found(matches: Matches, words: str = "") -> Iterator[_Entry]:
         yield _Entry("Review", review.name, reverse("frontend:review", args=(review.pk,)))
 
 
+def _wanted(words: str) -> list[str]:
+    return [word.lower() for word in words_of(words)]
+
+
+def _lacking(title: str, words: str) -> list[str]:
+    """The words that the title does not have."""
+    return [word for word in _wanted(words) if word not in title.lower()]
+
+
 def _task_title(task: Task) -> str:
     return f"{task.name or task.task_id}, {task.version.dataset.title}"
 
 
 def _quoted(question: str, title: str, words: str) -> str:
     """The part of a question that matches, where the title does not."""
-    found = re.search(rf"\b\w*{re.escape(words)}\w*(?:\s+\w+)?", question, re.IGNORECASE) if words else None
-    return f"“…{found[0]}…” · " if found and words.lower() not in title.lower() else ""
+    lacking = _lacking(title, words)
+    for each in (words, *lacking) if lacking else ():
+        if found := re.search(rf"\b\w*{re.escape(each)}\w*(?:\s+\w+)?", question, re.IGNORECASE):
+            return f"“…{found[0]}…” · "
+    return ""
 
 
 def _of_run(run: Run, row: RunRow) -> str:

@@ -10,7 +10,7 @@ from django.db.models import BooleanField, Count, Exists, F, OuterRef, Q, QueryS
 
 from benchmarks.models import OF_MODELS, Experiment, Run, RunKind, ScheduledRun, ScoreDrop
 from benchmarks.queries.experiments import Progress, experiments, findings, progress
-from benchmarks.queries.runs import HasTag, RunFilters, listed_kinds, matching, run_list, runs
+from benchmarks.queries.runs import HasTag, RunFilters, every_word, listed_kinds, matching, run_list, runs
 
 IMPORTED = (RunKind.IMPORTED, RunKind.PUSHED)
 TABS: Mapping[str, dict[str, Any]] = {
@@ -81,7 +81,7 @@ def _experiments(filters: RunFilters) -> QuerySet[Experiment]:
     others = matching(Run.objects.filter(experiment=OuterRef("pk")), replace(filters, tag="", text=""))
     own = Q(HasTag("tags", Value(filters.tag))) if filters.tag else Q()
     if filters.text:
-        own &= Q(name__icontains=filters.text) | Q(HasTag("tags", Value(filters.text)))
+        own &= every_word(filters.text, ("name",), tags=True)
     wanted = Q(Exists(members))
     return Experiment.objects.filter(wanted | own & Q(Exists(others)) if own else wanted)
 

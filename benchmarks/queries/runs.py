@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import reduce
 from itertools import product
-from operator import or_
 from typing import Any
 
 from django.db.models import (
@@ -124,6 +122,33 @@ class HasTag(Func):
         return f"{tags} @> to_jsonb({tag}::text)", given
 
 
+WORDS_OF_RUN = ("name", "model", "variant", "dataset__name", "dataset__slug", "experiment__name")
+"""Where a search for runs looks."""
+MOST_WORDS = 8
+"""Of a search; the words after them are ignored, because each is one more condition on every row."""
+
+
+def words_of(text: str) -> list[str]:
+    """The words that a search looks for, each once."""
+    return list(dict.fromkeys(text.split()))[:MOST_WORDS]
+
+
+def in_one_of(places: Iterable[str], text: str) -> Q:
+    """Rows with the text as a part of one of the places, in upper or lower case."""
+    return Q(*((f"{place}__icontains", text) for place in places), _connector=Q.OR)
+
+
+def every_word(text: str, places: Iterable[str], *, tags: bool = False) -> Q:
+    """Rows that have each word of a search in one of the places, in any order.
+
+    With ``tags`` a word may also be a whole tag, and so may the whole text.
+    """
+    if not tags:
+        return Q(*(in_one_of(places, word) for word in words_of(text)))
+    each = (in_one_of(places, word) | Q(HasTag("tags", Value(word))) for word in words_of(text))
+    return Q(*each) | Q(HasTag("tags", Value(text)))
+
+
 SORTS: dict[str, Expression | F] = {
     "run": F("id"),
     "name": Lower("name"),
@@ -138,7 +163,7 @@ SORTS: dict[str, Expression | F] = {
 
 @dataclass(frozen=True, slots=True)
 class RunFilters:
-    """``name`` is a part of it, ``text`` one of its name, model or dataset, or a tag, ``days`` how old it is at most.
+    """``name`` is a part of it, ``text`` words that ``WORDS_OF_RUN`` or its tags have, ``days`` its greatest age.
 
     ``sort`` is a key of ``SORTS``, with a minus sign for the descending order.
     """
@@ -212,9 +237,7 @@ def matching(every: QuerySet[Run], filters: RunFilters) -> QuerySet[Run]:
     if filters.tag:
         selected = selected.filter(HasTag("tags", Value(filters.tag)))
     if filters.text:
-        places = ("name", "model", "dataset__name", "dataset__slug", "experiment__name")
-        written = (Q(**{f"{place}__icontains": filters.text}) for place in places)
-        selected = selected.filter(reduce(or_, written, Q(HasTag("tags", Value(filters.text)))))
+        selected = selected.filter(every_word(filters.text, WORDS_OF_RUN, tags=True))
     return selected
 
 

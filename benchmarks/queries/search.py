@@ -3,10 +3,11 @@ and tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
-from django.db.models import Count, Q, Value
+from django.db.models import Case, Count, Q, QuerySet, When
 
 from benchmarks.models import (
     ERRORS,
@@ -22,7 +23,7 @@ from benchmarks.models import (
     Task,
 )
 from benchmarks.queries.experiments import experiments
-from benchmarks.queries.runs import HasTag, RunFilters, run_list, runs
+from benchmarks.queries.runs import WORDS_OF_RUN, RunFilters, every_word, in_one_of, run_list, runs, words_of
 from tasks_app.models import CanvasSet
 
 MOST = 5
@@ -51,39 +52,48 @@ class Matches:
 
 
 def search(text: str) -> Matches:
-    """Matches of a part of the name, of upper or lower case.
+    """What has every word of the text in its names, of upper or lower case, in any order.
 
-    Of runs also by number (``12``, ``run 12``), model and dataset, of runs and experiments by a whole tag, of tasks of
-    current versions by a part of the question.
+    Of runs also by number (``12``, ``run 12``), model, variant and dataset, of runs and experiments by a whole tag, of
+    tasks of current versions by the question. With several words those come first that have the text as it is.
     """
     number = text.lower().removeprefix("run").strip(" #")
     by_number = Q(pk=int(number)) if number.isascii() and number.isdigit() and len(number) < 10 else Q()
     datasets = Dataset.objects.exclude(kind__in=HIDDEN_KINDS)
-    with_model = Run.objects.filter(OF_MODELS, model__icontains=text).order_by("model").values_list("model")
-    tasks = Task.objects.filter(version__in=datasets.values("current_version"))
-    tagged = Q(HasTag("tags", Value(text)))
-    of_run = Q(name__icontains=text) | Q(model__icontains=text) | Q(dataset__name__icontains=text)
+    with_model = Run.objects.filter(OF_MODELS).values_list("model").annotate(runs=Count("pk"))
+    tasks = Task.objects.filter(version__in=datasets.values("current_version")).select_related("version__dataset")
+    fields_of_task = ("id", "task_id", "name", "input", "version__dataset__slug", "version__dataset__name")
+    named = ("slug", "name")
     return Matches(
-        datasets=list(
-            datasets.filter(Q(slug__icontains=text) | Q(name__icontains=text), canvas_set=None)
-            .select_related("current_version")
-            .order_by("-id")[:MOST]
-        ),
-        canvas_sets=list(
-            CanvasSet.objects.filter(Q(slug__icontains=text) | Q(name__icontains=text)).order_by("-id")[:MOST]
-        ),
-        models=list(with_model.annotate(runs=Count("pk"))[:MOST]),
-        experiments=list(experiments().filter(Q(name__icontains=text) | tagged)[:MOST]),
-        reviews=list(ReviewQueue.objects.filter(name__icontains=text).order_by("-id")[:MOST]),
-        runs=list(runs().filter(by_number | of_run | tagged).order_by("-id")[:MOST]),
+        datasets=_found(datasets.filter(canvas_set=None).select_related("current_version"), text, named),
+        canvas_sets=_found(CanvasSet.objects.all(), text, named),
+        models=_found(with_model, text, ("model",), order=("model",)),
+        experiments=_found(experiments(), text, ("name",), tags=True),
+        reviews=_found(ReviewQueue.objects.all(), text, ("name",)),
+        runs=_found(runs(), text, WORDS_OF_RUN, tags=True, exact=by_number),
         n_runs=run_list(RunFilters(text=text)).count(),
         tasks=_with_answers(
-            tasks.filter(Q(task_id__icontains=text) | Q(name__icontains=text) | Q(input__icontains=text))
-            .select_related("version__dataset")
-            .only("id", "task_id", "name", "version__dataset__slug", "version__dataset__name")
-            .order_by("version", "position")[:MOST]
+            _found(tasks.only(*fields_of_task), text, ("task_id", "name", "input"), order=("version", "position"))
         ),
     )
+
+
+def _found(
+    rows: QuerySet[Any, Any],
+    text: str,
+    places: Sequence[str],
+    *,
+    tags: bool = False,
+    exact: Q | None = None,
+    order: Sequence[str] = ("-id",),
+) -> list[Any]:
+    """Up to ``MOST`` rows that are ``exact`` or have every word, those first that are exact or have the whole text."""
+    exact, first = exact or Q(), []
+    if exact or len(words_of(text)) > 1:
+        # Ids and slugs have hyphens where people type spaces.
+        whole = exact | in_one_of(places, text) | in_one_of(places, text.replace(" ", "-"))
+        first = [Case(When(whole, then=0), default=1)]
+    return list(rows.filter(exact | every_word(text, places, tags=tags)).order_by(*first, *order)[:MOST])
 
 
 def newest() -> Matches:

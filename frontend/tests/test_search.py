@@ -13,10 +13,11 @@ from django.test.utils import CaptureQueriesContext
 
 from benchmarks.models import Dataset, Experiment, ReviewQueue, Run, Task
 from benchmarks.presentation.glossary import GLOSSARY
+from benchmarks.queries.runs import MOST_WORDS
 from benchmarks.queries.search import MOST
 from frontend.documents import BESIDE, TITLES
 from frontend.tests.test_pages import page
-from tests.support.factories import make_dataset
+from tests.support.factories import make_dataset, make_task
 from tests.support.page_factories import make_scored_run
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -59,10 +60,66 @@ def test_the_search_finds_whatever_has_a_name(client: Client) -> None:
     for words, link in found:
         assert link in matches(client, words), words
     for words in ("nowhere", "%%", "__", "\\x", "'; --", "run 99999999999"):
-        assert "No name contains" in matches(client, words), words
+        assert "Nothing has every word of" in matches(client, words), words
     assert "two or more characters" in matches(client, "a")
     for words in ("", "\0"):
         assert "Compare runs" in matches(client, words), words
+
+
+@pytest.mark.django_db
+def test_every_word_must_match_in_any_order_and_place(client: Client) -> None:
+    dataset = make_dataset(
+        [
+            make_task(1, id="water", input="A bakery sells rolls and bread. How much water?"),
+            make_task(2, id="bread-rolls", input="How many trays?"),
+        ],
+        slug="thinking",
+        name="Hard puzzles",
+    )
+    rolls = Task.objects.get(task_id="bread-rolls")
+    run = make_scored_run(dataset, [1.0, 0.0], model="hub/smol-135m", variant="plain")
+    other = make_scored_run(dataset, [1.0, 0.0], model="baseline/random")
+    Experiment.objects.create(name="Prompts of autumn", tags=[], request={})
+    ReviewQueue.objects.create(name="Review of spring", metric="exact_match", source={}, sampling={})
+    for words in ("smol thinking", "PUZZLES  smol", "plain hard smol"):
+        assert f'"/runs/{run.pk}/"' in matches(client, words), words
+        assert f'"/runs/{other.pk}/"' not in matches(client, words), words
+        assert f"/runs/{run.pk}/" in page(client, f"/runs/single/?text={words}"), words
+    assert f'"/runs/{other.pk}/"' in matches(client, "random hard puzzles")
+    assert re.findall(r"/tasks/(\d+)/", matches(client, "bread rolls"))[0] == str(rolls.pk), "by id"
+    assert len(re.findall(r"/tasks/\d+/", matches(client, "rolls bread"))) == 2
+    assert "“…much water…”" in matches(client, "much rolls")
+    for words, title in (
+        ("autumn prompts", "Prompts of autumn"),
+        ("spring review", "Review of spring"),
+        ("puzzles hard", "Hard puzzles"),
+        ("135m hub", "hub/smol-135m"),
+        ("runs compare", "Compare runs"),
+        ("dark theme", "Theme: dark"),
+    ):
+        assert title in re.sub("</?b>", "", matches(client, words)), words
+    for words in ("smol nowhere", "bread nowhere", "hub/random"):
+        assert "Nothing has every word of" in matches(client, words), words
+
+
+@pytest.mark.django_db
+def test_the_number_of_a_run_comes_before_runs_with_its_words(client: Client) -> None:
+    run = make_scored_run()
+    for _ in range(MOST):
+        later = make_scored_run(run.dataset)
+        Run.objects.filter(pk=later.pk).update(name=f"Run of sums {run.pk}")
+    found = matches(client, f"run {run.pk}")
+    assert re.findall(r'"/runs/(\d+)/"', found)[0] == str(run.pk)
+
+
+@pytest.mark.django_db
+def test_the_words_of_a_search_are_bounded(client: Client) -> None:
+    run = make_scored_run(model="vendor/abcdefghijklm")
+    known, unknown = " ".join("abcdefghijklm"[:MOST_WORDS]), "zz " * 99
+    assert f'"/runs/{run.pk}/"' in matches(client, f"{known} {unknown}"), "words after the bound are ignored"
+    with CaptureQueriesContext(connection) as queries:
+        matches(client, " ".join(map(chr, range(0x4E00, 0x4E00 + 100))))
+    assert max(query["sql"].count(" LIKE ") for query in queries) <= MOST_WORDS * 6 + 12
 
 
 @pytest.mark.django_db
