@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django import forms
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from benchmarks.forms.datasets import ProblemForm
@@ -93,6 +94,9 @@ class ReviewForm(ProblemForm):
         self.unscored = "" if not chosen or name in (*scored, Preference.name) else deciding[name]
         self._offer("metric", list(deciding.items()))
         self._offer("outcome", [("", "Any"), *Outcome.choices])
+        backend = "django.contrib.auth.backends.ModelBackend"
+        if User.objects.with_perm("benchmarks.label_result", backend=backend).count() < 2:
+            self.fields["overlap"].initial = 0
         self.available = count_answers(chosen) if chosen else None
         self._propose_size()
         if chosen:

@@ -152,7 +152,9 @@ def test_a_review_is_created_labeled_and_closed(client: Client) -> None:
     assert 'value="0.0" checked' in html
     assert "Label: Choose a value or a flag, or write a reason." in labeling(client, queue, do="save")
     labeling(client, queue, do="skip")
-    assert "You have labeled every answer that is left for you." in labeling(client, queue, do="save", value="1.0")
+    html = labeling(client, queue, do="save", value="1.0")
+    assert "You have labeled every answer that is left for you." in html
+    assert "<small>needs a second person</small>" in html
     assert "Review Check closed." in client.post(f"/reviews/{queue.pk}/do/close/", follow=True).content.decode()
     assert f'href="/runs/{run.pk}/"' in client.get(f"/reviews/{queue.pk}/").content.decode()
     assert "2 of 4" in client.get("/reviews/").content.decode()
@@ -163,6 +165,10 @@ def test_a_review_is_created_labeled_and_closed(client: Client) -> None:
 
 def test_the_form_proposes_no_more_labels_than_the_chosen_runs_have_answers(client: Client) -> None:
     run = make_scored_run(values=[1.0] * 8)
+    alone = client.get(f"/reviews/new/?runs={run.pk}").content.decode()
+    assert 'name="overlap" value="0"' in alone, "nobody else can label"
+    for name in ("grace", "ada"):
+        assign_group(User.objects.create_user(name), "reviewer")
     form = " ".join(client.get(f"/reviews/new/?runs={run.pk}&size=40").content.decode().split())
     assert re.search(r'name="size" value="8"', form)
     assert re.search(r'name="overlap" value="8"', form)
