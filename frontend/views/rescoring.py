@@ -104,8 +104,6 @@ def _rescore_page(
     is_same = form.metrics == run.metrics and not form["rubric"].value()
     version = run.dataset_version.number
     changes_nothing = is_same and str(form["version"].value() or version) == str(version)
-    # The answers are scored again to change something.
-    is_open |= changes_nothing
     is_open |= not form.metrics and not form["rubric"].value()
     choice = MetricChoice(form.metrics, ())
     if is_open:

@@ -388,6 +388,7 @@ def test_a_list_of_models_by_provider_keeps_what_is_chosen(tab: Tab) -> None:
 
 def test_metrics_of_a_rescoring_are_changed_and_estimated(tab: Tab, site: Site) -> None:
     page = tab.open(f"/runs/{site.runs['reasoning medium']}/rescore/")
+    page.get_by_role("button", name="Choose metrics").click()
     page.get_by_label("Token F1").check()
     page.locator("#scored-by", has_text="Token F1, ").wait_for(state="attached")
     assert tab.violations() == []
