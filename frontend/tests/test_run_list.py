@@ -51,6 +51,18 @@ def test_experiments_and_single_runs_stand_in_one_list_newest_first(client: Clie
     assert '<th scope="col">Experiment</th>' in of_experiments
 
 
+def test_the_best_of_an_experiment_is_no_baseline_and_so_far_until_all_have_ended(client: Client) -> None:
+    experiment = made_experiment()
+    assert "Best of 2: 0.950 large" in words(client, "/experiments/")
+    experiment.runs.filter(model="a/small").update(status=RunStatus.RUNNING, active_since=timezone.now())
+    assert "Best of 2 so far: 0.950 large" in words(client, "/experiments/")
+    for name in ("reference", "random"):
+        run = experiment.runs.filter(model__startswith="a/").first()
+        assert run
+        Run.objects.filter(pk=run.pk).update(model=f"baseline/{name}")
+    assert "Best of" not in words(client, "/experiments/")
+
+
 def test_the_newest_are_those_that_the_list_begins_with(client: Client) -> None:
     dataset = make_dataset(2)
     older = [make_scored_run(dataset, (1.0, 0.0), model="a/older") for _ in range(3)]

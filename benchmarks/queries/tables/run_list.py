@@ -107,11 +107,12 @@ def _strip(runs: Sequence[Run]) -> Cell:
     best = max(whole, key=lambda each: (not each[0].is_baseline, _mean(each)))
     low, high = (best[0].headline_low, best[0].headline_high) if of_all == 1 else (None, None)
     others = [_mean(each) for each in whole if each is not best]
-    of_several = f"Best of {len(whole)}: " if others else ""
+    so_far = " so far" if any(run.is_live for run in runs) else ""
+    of_several = f"Best of {len(whole)}{so_far}: " if others else ""
     label = f"Scores of {len(whole)} models and prompts, 0 to 1"
     strip = Strip(others, Mean(_mean(best), low, high), None, label, width=120)
     name = ", ".join(filter(None, [best[0].model.rpartition("/")[2], best[0].variant]))
-    is_highest = all(_mean(best) > other for other in others)
+    is_highest = not best[0].is_baseline and all(_mean(best) > other for other in others)
     return [strip, *([_beneath(f"{of_several}{score(_mean(best))} {name}")] if is_highest else [])]
 
 
