@@ -106,10 +106,12 @@ def test_the_palette_goes_where_the_arrows_lead(tab: Tab) -> None:
     page.keyboard.type("basic-cod")
     row = page.locator("#matches [aria-selected=true]")
     page.locator("#matches .title", has_text="Basic coding").first.wait_for()
-    assert "Basic coding" in row.inner_text()
+    dataset = row.inner_text()
+    assert "Basic coding" in dataset
     page.keyboard.press("ArrowDown")
-    assert "Basic coding" not in row.inner_text().replace("New run on Basic coding", "")
+    assert row.inner_text() != dataset
     page.keyboard.press("ArrowUp")
+    assert row.inner_text() == dataset
     page.keyboard.press("Enter")
     page.wait_for_url("**/datasets/basic-coding/")
     page.keyboard.press("Control+k")
