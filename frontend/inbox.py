@@ -46,7 +46,7 @@ class Notice:
     dismiss: str = ""
     more: str = ""
     copy: str = ""
-    """A command that helps."""
+    """A command to copy."""
 
 
 def inbox(live: Sequence[Run], *, with_webhooks: bool = False) -> list[Notice]:

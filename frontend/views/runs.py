@@ -26,7 +26,7 @@ from benchmarks.queries.canvas_sets import canvas_sets
 from benchmarks.queries.interval_covers import covers_of
 from benchmarks.queries.judge_words import judges_of_headline
 from benchmarks.queries.live import stamp_of_run
-from benchmarks.queries.newer_references import newer_references
+from benchmarks.queries.newer_references import NewerReferences, newer_references
 from benchmarks.queries.ranked_tables import NO_TABLE, table_of
 from benchmarks.queries.results import (
     NOT_CORRECT,
@@ -130,15 +130,17 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "n_labeled": 0 if run.is_live else count_labeled(run),
         "scorings": run_rows(scorings),
         "newer_references": newer,
-        "scored_by_newer": [
-            each
-            for each in scorings
-            for by in newer
-            if each.dataset_version.number == by.new and each.status not in STOPPED
-        ],
+        "scored_by_newer": _scored_by(scorings, newer),
         "crumbs": [("Runs", reverse("frontend:runs")), (f"Run {pk}", None)],
     }
     return render(request, "frontend/runs/detail.html", context)
+
+
+def _scored_by(scorings: Sequence[Run], newer: Sequence[NewerReferences]) -> Run | None:
+    """The latest scoring of the answers by newer references."""
+    versions = {each.new for each in newer}
+    by_newer = (each for each in reversed(scorings) if each.dataset_version.number in versions)
+    return next((each for each in by_newer if each.status not in STOPPED), None)
 
 
 def _scores(run: Run, chosen: str) -> dict[str, Any]:
