@@ -124,12 +124,11 @@ def calibration_leaning(numbers: Agreement) -> str:
     return "lenient" if leniency.difference > 0 else "strict"
 
 
-def count_of_share(share: Share, what: str = "") -> str:
-    """How many answers a share counts: ``82 of 100 right``; where verdicts are missing, ``77 of 93 right, n = 93 of 110
-    (84.5%)``."""
+def count_of_share(share: Share) -> str:
+    """How many answers a share counts: ``82 of 100``; without some verdicts, ``77 of 93, n = 93 of 110 (84.5%)``."""
     if share.mean is None:
         return n_of(0, share.n_expected)
-    count = f"{n_of(round(share.mean * share.n), share.n)} {what}".strip()
+    count = n_of(round(share.mean * share.n), share.n)
     return f"{count}, n = {n_of_expected(share.n, share.n_expected)}" if share.n < share.n_expected else count
 
 
