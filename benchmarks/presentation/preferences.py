@@ -54,12 +54,12 @@ def headline(names: Sequence[str], numbers: Preferences, total: int) -> str:
     n = numbers.position.n
     needed = f"at least {FEWEST_PAIRS} are needed."
     if numbers.missing:
-        return f"Too few pairs of different answers judged in both orders: {number(n)}, {needed}"
+        return f"Too few pairs of different answers judged in both orders: {number(n)}; {needed}"
     if not n:
         return f"Nothing to prefer: the answers of all {plural(total, 'pair')} are identical."
     if n == total:
-        return f"Too few pairs of answers: {number(n)}, {needed}"
-    return f"Too few answers differ: {number(n)} of {number(total)}, {needed}"
+        return f"Too few pairs of answers: {number(n)}; {needed}"
+    return f"Too few answers differ: {number(n)} of {number(total)}; {needed}"
 
 
 def pairs_sentence(

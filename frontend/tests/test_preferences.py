@@ -334,7 +334,7 @@ def test_identical_answers_are_counted_apart_and_folded(endpoint: Endpoint, clie
     endpoint(answers)
     runs = sources("a", "bbb", tasks=5)
     run = worked(start_preference({"runs": [each.pk for each in runs], "judge_model": JUDGE}))
-    said = "<b>Too few answers differ: 1 of 5, at least 6 are needed.</b> loop/bbb wins 1. The other 4 are identical."
+    said = "<b>Too few answers differ: 1 of 5; at least 6 are needed.</b> loop/bbb wins 1. The other 4 are identical."
     page = text_of(client, f"/preferences/{run.pk}/")
     assert said in page
     win_rate = page.partition("Win rate</h2>")[2].partition("</section>")[0]
