@@ -12,7 +12,7 @@ from benchmarks.models import LOST, UNSCORED, Flag, Label, Outcome, Result, Revi
 from benchmarks.presentation.labels import LABEL_FLAG, OUTCOME, metric_title
 from benchmarks.presentation.numbers import MISSING, n_of, number, score
 from benchmarks.queries.preferences import candidates_of
-from benchmarks.queries.reviews import AnswerLabels, is_labeled_by_verdicts, labelable_metrics, levels_of
+from benchmarks.queries.reviews import AnswerLabels, Unlabeled, is_labeled_by_verdicts, labelable_metrics, levels_of
 from frontend.steps import ReviewSteps
 from frontend.texts import Excerpt, excerpt
 
@@ -144,3 +144,14 @@ def contradiction(labels: AnswerLabels, result: Result) -> str:
 
 def shown_labels(labels: AnswerLabels, result: Result) -> list[LabelRow]:
     return [label_row(each.label, result, each.author, each.mine, each.earlier) for each in labels.shown]
+
+
+def unlabeled_words(unlabeled: Unlabeled) -> str:
+    """Why answers still lack labels: ``1 needs a second person, 2 claimed by others``."""
+    second = f"{number(unlabeled.labeled)} {'needs' if unlabeled.labeled == 1 else 'need'} a second person"
+    said = {
+        second: unlabeled.labeled,
+        f"{number(unlabeled.skipped)} skipped by you": unlabeled.skipped,
+        f"{number(unlabeled.claimed)} claimed by others": unlabeled.claimed,
+    }
+    return ", ".join(words for words, n in said.items() if n)

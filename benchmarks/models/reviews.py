@@ -95,13 +95,14 @@ class ReviewItem(models.Model):
         self.reviewers[reviewer] = [state, time.time()]
         self.save(update_fields=["reviewers"])
 
+    def n_labels(self) -> int:
+        """How many people have labeled it."""
+        return sum(state == LABELED for state, _ in self.reviewers.values())
+
     def has_place(self, now: float) -> bool:
         """Whether fewer people have labeled it, or are about to, than are to label it. ``now``: seconds since 1970."""
-        taken = sum(
-            state == LABELED or (state == CLAIMED and now - moment < CLAIMED_FOR)
-            for state, moment in self.reviewers.values()
-        )
-        return bool(taken < self.wanted)
+        claimed = sum(state == CLAIMED and now - moment < CLAIMED_FOR for state, moment in self.reviewers.values())
+        return bool(self.n_labels() + claimed < self.wanted)
 
 
 class Label(models.Model):

@@ -173,6 +173,16 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Unlabeled:
+    """How many answers lack labels although none is left for one person: who ``labeled`` them, or ``skipped`` them, or
+    has no place because others ``claimed`` them."""
+
+    labeled: int
+    skipped: int
+    claimed: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReviewerCount:
     name: str
     labeled: int
@@ -264,6 +274,14 @@ def progress_of(items: Sequence[ReviewItem], reviewer: str, now: float) -> Progr
     return Progress(states.count(LABELED), states.count(SKIPPED), left, median(gaps) * left if gaps else None)
 
 
+def unlabeled_by_others(items: Iterable[ReviewItem], reviewer: str, now: float) -> Unlabeled:
+    """``now`` is in seconds since 1970."""
+    lacking = [item for item in items if item.n_labels() < item.wanted]
+    open_to_others = [item.state_for(reviewer) for item in lacking if item.has_place(now)]
+    claimed = len(lacking) - len(open_to_others)
+    return Unlabeled(open_to_others.count(LABELED), open_to_others.count(SKIPPED), claimed)
+
+
 def claimed_item(queue: ReviewQueue, reviewer: str) -> ReviewItem | None:
     """The answer that the person is to label now, with everything that a page shows of it."""
     items = queue.items.filter(reviewers__has_key=reviewer)
@@ -308,9 +326,9 @@ def review_counts(queue: ReviewQueue) -> ReviewCounts:
     names = dict.fromkeys(name for name, state in states if state != CLAIMED)
     return ReviewCounts(
         answers=len(items),
-        labels=sum(state == LABELED for _, state in states),
+        labels=sum(item.n_labels() for item in items),
         wanted=sum(item.wanted for item in items),
-        twice=sum(sum(state == LABELED for state, _ in item.reviewers.values()) > 1 for item in items),
+        twice=sum(item.n_labels() > 1 for item in items),
         **{which: len(answers_where(queue, which)) for which in WHICH},
         reviewers=[ReviewerCount(name, states.count((name, LABELED)), states.count((name, SKIPPED))) for name in names],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -154,13 +155,41 @@ def test_a_review_is_created_labeled_and_closed(client: Client) -> None:
     labeling(client, queue, do="skip")
     html = labeling(client, queue, do="save", value="1.0")
     assert "You have labeled every answer that is left for you." in html
-    assert "<small>needs a second person</small>" in html
+    assert "<small>1 skipped by you</small>" in html
     assert "Review Check closed." in client.post(f"/reviews/{queue.pk}/do/close/", follow=True).content.decode()
     assert f'href="/runs/{run.pk}/"' in client.get(f"/reviews/{queue.pk}/").content.decode()
     assert "2 of 4" in client.get("/reviews/").content.decode()
     client.post(f"/reviews/{queue.pk}/do/delete/", {"confirmed": "yes"})
     assert not ReviewQueue.objects.exists()
     assert client.post("/reviews/new/", {"runs": "x"}).status_code == 400
+
+
+def test_labels_that_are_missing_say_whether_others_have_to_give_them_or_are_about_to(client: Client) -> None:
+    queue = make_review(make_scored_run(values=[1.0] * 4), overlap=4)
+    mine, now = "local user", time.time()
+    for done, said in (
+        ([{mine: "labeled"}] * 4, "4 need a second person"),
+        ([{mine: "labeled", "ada": "claimed"}] * 4, "4 claimed by others"),
+        ([{mine: "skipped"}] * 4, "4 skipped by you"),
+        (
+            [
+                {mine: "labeled"},
+                {mine: "labeled", "ada": "labeled"},
+                {mine: "skipped"},
+                {"ada": "labeled", "eve": "claimed"},
+            ],
+            "1 needs a second person, 1 skipped by you, 1 claimed by others",
+        ),
+        ([{"ada": "labeled", "eve": "labeled"}] * 4, ""),
+        ([{mine: "labeled"}] * 3 + [{}], ""),
+    ):
+        for item, states in zip(queue.items.all(), done, strict=True):
+            item.reviewers = {name: [state, now] for name, state in states.items()}
+            item.save()
+        labels = (
+            client.get(f"/reviews/{queue.pk}/").content.decode().partition("<dt>Labels</dt>")[2].partition("</dd>")[0]
+        )
+        assert " ".join(re.findall("<small>(.*)</small>", labels)) == said
 
 
 def test_the_form_proposes_no_more_labels_than_the_chosen_runs_have_answers(client: Client) -> None:

@@ -36,7 +36,7 @@ from benchmarks.services.reviews.files import CONTENT_TYPES, export_labels
 from benchmarks.statistics.intervals import mean_interval
 from frontend import params
 from frontend.preferences import preferences_beside
-from frontend.reviews import label_form, label_row, review_pair
+from frontend.reviews import label_form, label_row, review_pair, unlabeled_words
 from frontend.steps import ReviewSteps, review_steps
 from frontend.texts import excerpt, passages_of
 from frontend.views.result_labels import refused_label, require_label, submitted_label
@@ -203,6 +203,7 @@ def _detail(request: HttpRequest, queue: ReviewQueue, form: ImportLabelsForm, st
     counts = reads.review_counts(queue)
     conclusion = reads.conclusion_of(queue)
     hidden = queue.blind and queue.closed_at is None
+    items, now = list(queue.items.all()), time.time()
     reviewers = [
         (each.name if with_names or each.name == reader else f"Reviewer {number}", each)
         for number, each in enumerate(counts.reviewers, 1)
@@ -213,7 +214,8 @@ def _detail(request: HttpRequest, queue: ReviewQueue, form: ImportLabelsForm, st
         "counts": counts,
         "alpha": review_alpha(queue),
         "same": counts.twice - counts.disagreeing,
-        "progress": reads.progress_of(list(queue.items.all()), reader, time.time()),
+        "progress": reads.progress_of(items, reader, now),
+        "unlabeled": unlabeled_words(reads.unlabeled_by_others(items, reader, now)),
         "reviewers": REVIEWERS.of(reviewers),
         "conclusion": conclusion,
         "unscored": queue.closed_at and not conclusion and reads.is_unscored(queue),

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.models import ReviewItem, ReviewQueue
-from benchmarks.models.reviews import LABELED
 from benchmarks.presentation.cells import Button, Cell, Group, Link, Mean, Moment, Words
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import MISSING, n_of, number, plural, score
@@ -49,7 +48,7 @@ def review_rows(queues: Sequence[ReviewQueue], reader: str, now: float, *, may_l
 
 
 def _given(items: list[ReviewItem]) -> tuple[int, int, int]:
-    given = sum(state == LABELED for item in items for state, _ in item.reviewers.values())
+    given = sum(item.n_labels() for item in items)
     return given, sum(item.wanted for item in items), len(items)
 
 
