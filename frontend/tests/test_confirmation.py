@@ -33,6 +33,7 @@ def test_nothing_is_deleted_or_revoked_before_its_question_is_answered(client: C
             assert f"<h1>{question}" in html, address
             assert f'<form method="post" action="{address}"' in html, address
             assert "<i>" not in html, address
+            assert 'value="yes" class="danger">' in html, address
     assert [*share_links()] == [link]
     assert [*saved_views(None)] == [view]
     assert (Run.objects.count(), Experiment.objects.count()) == (2, 1)

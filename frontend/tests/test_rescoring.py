@@ -121,6 +121,7 @@ def test_one_button_rescores_every_run_that_a_corrected_reference_touches(client
     assert "Rescore 2 runs by the expected answers of version 2?" in question
     assert "4 stored answers. No judge is asked." in question
     assert f"The texts of run {pruned.pk} were pruned" in question
+    assert 'value="yes" class="primary">Rescore 2 runs</button>' in question, "nothing is lost"
     assert not Run.objects.filter(rescored_from__isnull=False).exists()
     confirmed = {"confirmed": "yes"}
     assert "2 runs queued." in client.post(f"{changes}rescore/", confirmed, follow=True).content.decode()

@@ -85,7 +85,8 @@ def rescore_all(request: HttpRequest, slug: str, old: int, new: int) -> HttpResp
         judge = f"{plural(plan.judge_requests, 'judge request')}: {money_range(plan.cost_low, plan.cost_high)}."
     stored = f"{plural(plan.n_answers, 'stored answer')}. {judge}"
     note = " ".join([stored, "Each run keeps its scores.", *plan.refused])
-    if confirmation := unconfirmed(request, question, f"Rescore {plural(len(plan.runs), 'run')}", page, note):
+    button = f"Rescore {plural(len(plan.runs), 'run')}"
+    if confirmation := unconfirmed(request, question, button, page, note, loses=False):
         return confirmation
     started = start_rescorings(plan.runs, new, request.user)
     queued = plural(len(started), "run")

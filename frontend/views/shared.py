@@ -81,15 +81,18 @@ def may_copy(request: HttpRequest, run: Run) -> bool:
     return run.dataset.kind == Dataset.Kind.YAML and may(request.user, "benchmarks.add_task")
 
 
-def unconfirmed(request: HttpRequest, question: str, button: str, back: str, note: str = "") -> HttpResponse | None:
+def unconfirmed(
+    request: HttpRequest, question: str, button: str, back: str, note: str = "", *, loses: bool = True
+) -> HttpResponse | None:
     """The page that asks ``question`` before a POST takes effect, or ``None`` if the POST comes from that page.
 
     Its form sends the same fields again; ``button`` is a verb with its object, ``back`` the address to return to.
+    ``loses`` says whether the POST takes something away.
     """
     if request.POST.get("confirmed") == "yes":
         return None
     sent = [(name, value) for name, values in request.POST.lists() for value in values if name != "csrfmiddlewaretoken"]
-    context = {"question": question, "button": button, "back": back, "note": note, "sent": sent}
+    context = {"question": question, "button": button, "back": back, "note": note, "loses": loses, "sent": sent}
     return render(request, "frontend/components/confirm.html", context)
 
 
