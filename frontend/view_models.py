@@ -19,8 +19,8 @@ from benchmarks.metrics.task_parts import RubricValues
 from benchmarks.models import COMPLETED, ERRORS, Outcome, Run, RunStatus
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions
-from benchmarks.presentation.cells import text_of
-from benchmarks.presentation.labels import OUTCOME, RUN_STATUS, run_status, sentence_case, words
+from benchmarks.presentation.cells import state_of, text_of
+from benchmarks.presentation.labels import OUTCOME, run_status, sentence_case, words
 from benchmarks.presentation.numbers import interval, money, percent, plural, score
 from benchmarks.presentation.sentences import unknown_cost
 from benchmarks.providers.base import JudgeSettings
@@ -102,9 +102,8 @@ class RunRow:
     """A run with its headline and its progress, as lists and the status of a run show it.
 
     ``percent`` of its results are done, at ``rate`` results per second of the ``elapsed`` time in which it was active;
-    at that rate it has ``left`` seconds left. A run that is ``silent`` has stored nothing for longer than its requests
-    take, and has no rate. ``cost`` is that of model and judge. The mean of a run that has not completed
-    is ``provisional``: lists show its progress instead.
+    at that rate it has ``left`` seconds left. A run that is silent has no rate. ``cost`` is that of model and judge.
+    The mean of a run that has not completed is ``provisional``: lists show its progress instead.
     """
 
     run: Run
@@ -113,7 +112,6 @@ class RunRow:
     rate: float | None
     elapsed: float | None
     left: float | None
-    silent: str
     cost: str
     provisional: bool
 
@@ -164,9 +162,9 @@ def corrected_mean(run: Run, metric: str) -> Corrected | None:
 
 
 def run_row(run: Run) -> RunRow:
-    elapsed, silent = run.duration_seconds, sentences.silent(run)
+    elapsed = run.duration_seconds
     # Over all of its active time: a rate of the last seconds would jump with every batch.
-    rate = run.done / elapsed if elapsed and run.done and not silent else None
+    rate = run.done / elapsed if elapsed and run.done and not sentences.silent(run) else None
     return RunRow(
         run=run,
         headline=metric_row(run.headline, run.numbers_of(run.headline)),
@@ -174,7 +172,6 @@ def run_row(run: Run) -> RunRow:
         rate=rate,
         elapsed=elapsed,
         left=(run.total - run.done) / rate if rate and run.status == RunStatus.RUNNING else None,
-        silent=silent,
         cost=text_of(cost(run)),
         provisional=run.status not in COMPLETED,
     )
@@ -188,7 +185,7 @@ def run_finding(run: Run) -> str:
     """What is known of a run, in a few words: ``0.551 (0.523 to 0.578)``, ``Running, 18%``, ``Failed``."""
     row = run_row(run)
     if run.is_live:
-        return f"{row.silent or RUN_STATUS[run.status]}, {row.percent}%"
+        return f"{state_of(run).text}, {row.percent}%"
     headline = row.headline
     if row.provisional or headline.mean is None:
         return run_status(run.status, run.errors)

@@ -38,6 +38,16 @@ def all_providers() -> dict[str, Any]:
     return in_file | {row.name: opened(row) for row in entered}
 
 
+def most_in_flight() -> tuple[dict[str, int], dict[str, int]]:
+    """Model → its limit of requests in flight, and provider → that of each of its models. Without those that have none,
+    and those that were entered, which cannot have one. No query."""
+    models, providers = (
+        {name: most for name, each in configured.items() if (most := each.limits.max_in_flight) is not None}
+        for configured in (settings.CODEFORGE.models, settings.CODEFORGE.providers)
+    )
+    return models, providers
+
+
 def is_system(model: str) -> bool:
     """Whether the name of a model is that of a system under test: ``bot``, or ``bot/NAME``."""
     configured = provider_named(model.partition("/")[0])

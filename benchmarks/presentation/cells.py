@@ -9,7 +9,7 @@ from typing import Protocol
 
 from benchmarks.presentation import numbers
 from benchmarks.presentation.labels import run_status
-from benchmarks.presentation.sentences import Progressing, silent
+from benchmarks.presentation.sentences import Progressing, silent, waits_for_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,13 +266,15 @@ class _Run(Progressing, Protocol):
 
 
 def state_of(run: _Run) -> State:
-    """The status of a run; of one that gets no answers, for how long: ``No answer for 3 min``."""
-    return state_in_words(run.status, run.errors, silent(run))
+    """The status of a run; of one that gets no answers, what is said in its place."""
+    return standstill(run) or run_state(run.status, run.errors)
 
 
-def state_in_words(status: str, errors: int, silent: str) -> State:
-    """A status, or what is said in its place of one that gets no answers."""
-    return State("silent", silent) if silent else run_state(status, errors)
+def standstill(run: Progressing) -> State | None:
+    """``No answer for 3 min`` or ``Waits for a free place at ollama``; ``None`` of a run that gets answers."""
+    if words := silent(run):
+        return State("silent", words)
+    return State("queued", words) if (words := waits_for_place(run)) else None
 
 
 def run_link(pk: int, look: str = "") -> Link:

@@ -344,15 +344,54 @@ class Progressing(Protocol):
 
 
 def silent(run: Progressing) -> str:
-    """``No answer for 3 min``; empty for a run that is not running, or within what its requests usually take."""
-    seconds = run.silent_seconds
-    if seconds is None or seconds < SILENT_SECONDS:
-        return ""
-    if (latency := run.numbers.latency_ms) and seconds < SILENT_LATENCIES * latency.p95 / 1000:
+    """``No answer for 3 min``; empty for a run that is not running, within what its requests usually take, or while it
+    waits for its turn."""
+    seconds = _overdue_seconds(run)
+    if seconds is None or _others_answered(run):
         return ""
     judges = getattr(run, "is_replay", False) or getattr(run, "is_judging", False)
     what = "verdict" if judges else "answer"
     return f"No {what} for {duration(seconds - seconds % 60 if seconds >= 60 else seconds)}"
+
+
+def waits_for_place(run: Progressing) -> str:
+    """``Waits for a free place at ollama``, of a run that would be silent, but that its model takes a limited number of
+    requests at once and answers those of other runs; empty for any other.
+    """
+    if _overdue_seconds(run) is None or not _others_answered(run):
+        return ""
+    return f"Waits for a free place at {getattr(run, 'asks_now', '').partition('/')[0]}"
+
+
+def place_awaited(run: Progressing) -> str:
+    """The same with the limit: ``Waits for a free place at ollama (at most 2 requests at once to ollama/model).
+    Requests of other runs are answered.``"""
+    words = waits_for_place(run)
+    if not words:
+        return ""
+    limit = f"at most {plural(getattr(run, 'places', 0), 'request')} at once to {getattr(run, 'asks_now', '')}"
+    return f"{words} ({limit}). Requests of other runs are answered."
+
+
+def _overdue_seconds(run: Progressing) -> float | None:
+    """For how long a running run has got nothing; ``None`` within what its requests usually take."""
+    seconds = run.silent_seconds
+    return None if seconds is None or seconds < _usual_seconds(run) else seconds
+
+
+def _others_answered(run: Progressing) -> bool:
+    """Whether the model that a run waits for has limited places and has lately answered another run, as
+    ``queries.runs.turns`` found."""
+    at: datetime | None = getattr(run, "others_answered_at", None)
+    if at is None:
+        return False
+    usual = max(_usual_seconds(run), SILENT_LATENCIES * (getattr(run, "others_p95_ms", None) or 0.0) / 1000)
+    return (datetime.now().astimezone() - at).total_seconds() < usual
+
+
+def _usual_seconds(run: Progressing) -> float:
+    latency = run.numbers.latency_ms
+    return max(SILENT_SECONDS, SILENT_LATENCIES * latency.p95 / 1000) if latency else SILENT_SECONDS
 
 
 def tokens(tokens_in: int | None, tokens_out: int | None) -> str:

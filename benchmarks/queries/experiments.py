@@ -11,9 +11,8 @@ from benchmarks.analysis.kept import has_ended, is_kept, kept_for
 from benchmarks.analysis.matrices import FORMAT
 from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.models import LIVE, OF_MODELS, TERMINAL, Experiment, Run, RunStatus
-from benchmarks.presentation.cells import Money, State, state_in_words
+from benchmarks.presentation.cells import Money, State, run_state, standstill
 from benchmarks.presentation.numbers import UNKNOWN
-from benchmarks.presentation.sentences import silent
 from benchmarks.queries.judge_words import judge_words
 from benchmarks.queries.matrix import Statement, matrix
 from benchmarks.queries.runs import JUDGING, HeadlineNumber, full_runs, runs
@@ -32,7 +31,8 @@ _FINDING = f"finding:{FORMAT}"
 class Progress:
     """The sums of an experiment's runs. ``total`` has also the results that runs will have that are not prepared yet.
     Costs include judges; ``cost_usd`` is ``None`` if a part of them is unknown. It ``is_judging`` while verdicts are
-    all that its live runs wait for; ``silent`` says for how long one of them has got no answer."""
+    all that its live runs wait for; ``standstill`` is that of the run that has been silent for longest, or what all of
+    those that are running wait for."""
 
     status: str
     runs: int
@@ -43,13 +43,13 @@ class Progress:
     cost_usd: float | None
     known_cost_usd: float
     is_judging: bool = False
-    silent: str = ""
+    standstill: State | None = None
     runs_by_status: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def state(self) -> State:
         """As a run's."""
-        return state_in_words(self.status, self.errors, self.silent)
+        return self.standstill or run_state(self.status, self.errors)
 
     @property
     def cost(self) -> str:
@@ -140,13 +140,15 @@ def progress(members: Sequence[Run]) -> Progress:
         cost_usd=None if None in costs else sum(filter(None, costs)),
         known_cost_usd=sum(filter(None, costs)),
         is_judging=bool(live) and all(run.is_judging for run in live),
-        silent=next(filter(None, map(silent, sorted(live, key=_silence, reverse=True))), ""),
+        standstill=_standstill([run for run in live if run.status == RunStatus.RUNNING]),
         runs_by_status={status: statuses.count(status) for status in RunStatus.values if status in statuses},
     )
 
 
-def _silence(run: Run) -> float:
-    return run.silent_seconds or 0.0
+def _standstill(running: Sequence[Run]) -> State | None:
+    found = [standstill(run) for run in sorted(running, key=lambda run: run.silent_seconds or 0.0, reverse=True)]
+    silent = (state for state in found if state and state.mark == "silent")
+    return next(silent, found[0] if found and all(found) else None)
 
 
 def _expected(run: Run) -> int:

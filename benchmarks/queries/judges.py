@@ -7,6 +7,7 @@ from collections.abc import Collection
 from django.db.models import Max, QuerySet
 
 from benchmarks.models import COMPLETED, Run, RunKind
+from benchmarks.queries.runs import turns
 from benchmarks.summary import Agreement
 from tasks_app.models import CanvasSet
 
@@ -14,7 +15,8 @@ from tasks_app.models import CanvasSet
 def calibrations() -> QuerySet[Run]:
     """All calibrations, newest first, without what only the run's own page shows."""
     runs = Run.objects.filter(kind=RunKind.CALIBRATION).select_related("dataset__known_answers_of", "dataset_version")
-    return runs.defer("breakdown", "environment", "dataset__known_answers_of__audit", "dataset_version__facets")
+    runs = runs.defer("breakdown", "environment", "dataset__known_answers_of__audit", "dataset_version__facets")
+    return runs.annotate(**turns())
 
 
 def calibration_detail(pk: int) -> Run:

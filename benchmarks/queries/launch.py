@@ -14,7 +14,7 @@ from django.db.models.functions import Cast
 from benchmarks.models import COMPLETED, OF_MODELS, Result, Run, RunKind, Task
 from benchmarks.presentation.labels import dataset_title
 from benchmarks.queries.datasets import runnable_datasets
-from benchmarks.queries.runs import HeadlineNumber
+from benchmarks.queries.runs import HeadlineNumber, turns
 
 MOST_ANSWERS = 60
 """Of runs that are tried out, which have three tasks each."""
@@ -38,7 +38,7 @@ def used_last(account: User | None) -> tuple[list[str], list[str]]:
 def trial_answers(pks: Sequence[int]) -> tuple[list[Run], list[tuple[Task, list[Result | None]]]]:
     """The trials that exist, and each of their tasks with the result of each run, ``None`` of one that has none yet."""
     trials = Run.objects.filter(kind=RunKind.TRIAL, pk__in=pks)
-    runs = list(trials.select_related("dataset").defer("summary").order_by("pk"))
+    runs = list(trials.select_related("dataset").defer("summary").annotate(**turns()).order_by("pk"))
     found: dict[int, dict[int, Result]] = {}
     results = Result.objects.filter(run__in=runs, repeat=1).select_related("task", "transcript")
     for result in results.order_by("position")[:MOST_ANSWERS]:

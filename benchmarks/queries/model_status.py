@@ -18,6 +18,7 @@ from benchmarks.presentation.providers import PROBLEMS, PROVIDER_STATUS, REFUSED
 from benchmarks.presentation.ranks import listed
 from benchmarks.presentation.sentences import silent
 from benchmarks.queries.providers import ModelRow, ProviderRow, provider_rows
+from benchmarks.queries.runs import turns
 
 Level = Literal["ok", "caution", "bad", ""]
 _READ = (
@@ -63,7 +64,7 @@ def troubled_models() -> dict[str, Trouble]:
     failed = Run.objects.filter(Q(status=RunStatus.FAILED) | Q(errors__gt=0), pk__in=list(ended.values()))
     failed = failed.annotate(met=Coalesce(Subquery(kind), Value(""))).only(*_READ)
     found = {run.model: trouble for run in failed if (trouble := _of_ended(run, run.met)) is not None}
-    for run in ours.filter(status=RunStatus.RUNNING).order_by("pk").only(*_READ):
+    for run in ours.filter(status=RunStatus.RUNNING).order_by("pk").only(*_READ).annotate(**turns()):
         if run.pk > ended.get(run.model, 0) and (words := silent(run)):
             message = f"{words}, after {n_of(run.done, run.total)} results."
             since = run.progressed_at or run.created_at

@@ -12,6 +12,7 @@ from django.utils import timezone
 from benchmarks.engine.workers import ALIVE_FOR
 from benchmarks.models import LIVE, TERMINAL, Lease, Run, RunStatus, Worker
 from benchmarks.queries.resources.operations import InstallationResource
+from benchmarks.queries.runs import turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ def workers() -> list[WorkerRow]:
     for lease in Lease.objects.filter(run__isnull=False, heartbeat_at__gt=silent_since).order_by("run"):
         leases.setdefault(lease.worker, []).append(lease)
     leased = [lease.run_id for held in leases.values() for lease in held if lease.run_id]
-    runs = Run.objects.filter(pk__in=leased).select_related("dataset").defer("breakdown").in_bulk()
+    runs = Run.objects.filter(pk__in=leased).select_related("dataset").defer("breakdown").annotate(**turns()).in_bulk()
     rows = [
         WorkerRow(
             name=worker.name.rpartition(":")[0],

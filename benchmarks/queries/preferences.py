@@ -27,6 +27,7 @@ from benchmarks.metrics.preference import Preference
 from benchmarks.models import COMPLETED, LOST, Dataset, Label, Outcome, Result, Run, RunKind
 from benchmarks.presentation.labels import dataset_title
 from benchmarks.queries.compare import alike, runs_to_offer
+from benchmarks.queries.runs import turns
 from benchmarks.summary import Preferences
 
 MOST_PROPOSED = 6
@@ -43,7 +44,7 @@ def preferences() -> QuerySet[Run]:
     runs = Run.objects.filter(kind=RunKind.PREFERENCE).select_related("dataset", "dataset_version")
     compared = Dataset.objects.filter(slug=OuterRef("compared_slug")).values("name")[:1]
     runs = runs.annotate(compared_slug=KeyTextTransform("dataset", "preference")).annotate(compared=Subquery(compared))
-    return runs.defer("breakdown", "environment", "dataset_version__facets")
+    return runs.defer("breakdown", "environment", "dataset_version__facets").annotate(**turns())
 
 
 def compared_dataset(run: Run) -> str:

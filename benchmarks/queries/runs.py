@@ -17,6 +17,7 @@ from django.db.models import (
     F,
     FloatField,
     Func,
+    IntegerField,
     OrderBy,
     OuterRef,
     Q,
@@ -26,10 +27,13 @@ from django.db.models import (
     Value,
     When,
 )
-from django.db.models.functions import Coalesce, Lower
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
+from django.db.models.functions import Cast, Coalesce, Concat, Left, Lower
+from django.db.models.lookups import Exact
 from django.utils import timezone
 
 from benchmarks.asking import key_of
+from benchmarks.engine.configured import most_in_flight
 from benchmarks.models import (
     COMPLETED,
     FIRST_START,
@@ -86,6 +90,12 @@ JUDGING = {
 """Whether all answers of a run are there and verdicts are still to come: a state of its progress, not of the run."""
 _LIVE_STATE = {"waits_until": Subquery(_WAITS.values("waits_until")[:1]), **JUDGING}
 """Until when the endpoint asked the run's workers to wait, ``None`` while they do not wait; and ``JUDGING``."""
+_ASKS_NOW = Case(
+    When(kind__in=(RunKind.CALIBRATION, RunKind.PREFERENCE), then=F("judge_model")),
+    When(JUDGING["is_judging"], then=F("judge_model")),
+    default=F("model"),
+)
+"""The model that the next answers or verdicts of a run come from."""
 
 
 class HeadlineNumber(Func):
@@ -181,15 +191,40 @@ class RunFilters:
     sort: str = "-run"
 
 
+def turns() -> dict[str, Any]:
+    """Annotations of runs for ``sentences.waits_for_place``: ``asks_now``, the model that a run waits for, ``places``,
+    how many requests it takes at once, and of other runs that it answers ``others_answered_at`` and ``others_p95_ms``.
+
+    Only those of running runs are computed, and none where no such limit is configured.
+    """
+    of_models, of_providers = most_in_flight()
+    if not of_models and not of_providers:
+        return {}
+    places = [When(asks_now=name, then=Value(most)) for name, most in of_models.items()]
+    for name, most in of_providers.items():  # a system without models has the name of its provider
+        begins = Left(Concat("asks_now", Value("/")), len(name) + 1)
+        places.append(When(Exact(begins, f"{name}/"), then=Value(most)))
+    others = Run.objects.filter(status=RunStatus.RUNNING, progressed_at__isnull=False).exclude(pk=OuterRef("pk"))
+    others = others.annotate(asks_now=_ASKS_NOW).filter(asks_now=OuterRef("asks_now")).order_by("-progressed_at")
+    p95 = Cast(KeyTextTransform("p95", KeyTransform("latency_ms", "summary")), FloatField())
+    limited = Q(status=RunStatus.RUNNING, places__isnull=False)
+    return {
+        "asks_now": Case(When(status=RunStatus.RUNNING, then=_ASKS_NOW), default=Value("")),
+        "places": Case(*places, output_field=IntegerField()),
+        "others_answered_at": Case(When(limited, then=Subquery(others.values("progressed_at")[:1]))),
+        "others_p95_ms": Case(When(limited, then=Subquery(others.values(p95=p95)[:1]))),
+    }
+
+
 def runs(which: Q = OF_MODELS) -> QuerySet[Run]:
     """All runs as lists show them, newest first. Judge calibrations have lists of their own."""
     runs = Run.objects.filter(which)
-    return runs.select_related("dataset", "dataset_version").only(*_LIST_FIELDS)
+    return runs.select_related("dataset", "dataset_version").only(*_LIST_FIELDS).annotate(**turns())
 
 
 def full_runs() -> QuerySet[Run]:
     """All runs with their parameters, newest first, for the API. Breakdown and environment are deferred."""
-    runs = Run.objects.select_related("dataset", "dataset_version").annotate(**_LIVE_STATE)
+    runs = Run.objects.select_related("dataset", "dataset_version").annotate(**_LIVE_STATE, **turns())
     return runs.defer("breakdown", "environment").order_by("-id")
 
 
@@ -307,7 +342,7 @@ def spending(since: datetime) -> tuple[float, bool]:
 def run_detail(pk: int) -> Run:
     """One run with everything about it. Raises ``Run.DoesNotExist``."""
     runs = Run.objects.select_related("dataset", "dataset_version")
-    return runs.annotate(**_LIVE_STATE).get(pk=pk)
+    return runs.annotate(**_LIVE_STATE, **turns()).get(pk=pk)
 
 
 def run_status(pk: int) -> Run:

@@ -150,11 +150,9 @@ def url(parser: Parser, token: Token) -> _AddressNode:
 
 
 @register.simple_tag
-def run_badge(status: str, errors: int = 0, silent: str = "") -> SafeString:
-    """The status of a run; with its number of errors: "Completed, 3 errors"; of a ``silent`` one, these words."""
-    if silent:
-        return state_badge("silent", silent)
-    return state_badge(status, labels.run_status(status, errors))
+def run_badge(status: str) -> SafeString:
+    """The status of a run."""
+    return state_badge(status, labels.run_status(status))
 
 
 @register.simple_tag
