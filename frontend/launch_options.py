@@ -27,6 +27,7 @@ SHORT = 4
 MOST_LISTED = 150
 """Models that endpoints list and nobody has used; the others are found by typing their names."""
 NO_PRICE = "no price"
+BASELINES_ARE = "not language models: what guessing, rules and expected answers score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,10 @@ class ModelOption:
     status: ModelStatus
     last_run: datetime | None = None
     cost: str = ""
+
+    @property
+    def is_baseline(self) -> bool:
+        return self.name.startswith("baseline/")
 
     @property
     def cost_id(self) -> str:
@@ -64,22 +69,31 @@ MODEL_VIEWS = VIEWS | {View.BY_PROVIDER: "By provider"}
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Models under a title, or under none; ``folded`` are shown on demand."""
+    """Models under a title, or under none; ``folded`` are shown on demand, and ``hint`` says what they are."""
 
     title: str
     shown: Sequence[ModelOption]
     folded: Sequence[ModelOption] = ()
+    hint: str = ""
 
 
 def model_groups(options: Sequence[ModelOption], view: str, most: int) -> list[Group]:
-    """The options as ``view`` lists them: the first ``most`` and the others folded, all by name, or by provider."""
+    """The options as ``view`` lists them: the first ``most`` and the others folded, all by name, or by provider.
+    Baselines are a group of their own, the last one."""
     by_name = sorted(options, key=lambda each: each.name)
-    if view == View.ALL:
-        return [Group("", by_name)]
+    shown, folded = (options[:most], options[most:]) if view == View.RECENT else (by_name, [])
+    models = _those(shown, baselines=False)
     if view == View.BY_PROVIDER:
-        groups = groupby(by_name, key=lambda each: each.name.partition("/")[0])
-        return [Group(provider, [*members]) for provider, members in groups]
-    return [Group("", options[:most], options[most:])]
+        by_provider = groupby(models, key=lambda each: each.name.partition("/")[0])
+        groups = [Group(provider, [*members]) for provider, members in by_provider]
+    else:
+        groups = [Group("", models, _those(folded, baselines=False))]
+    baselines = Group("Baselines", _those(shown, baselines=True), _those(folded, baselines=True), BASELINES_ARE)
+    return [*groups, baselines]
+
+
+def _those(options: Sequence[ModelOption], *, baselines: bool) -> list[ModelOption]:
+    return [option for option in options if option.is_baseline == baselines]
 
 
 @dataclass(frozen=True, slots=True)

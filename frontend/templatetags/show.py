@@ -379,13 +379,21 @@ def wrapped(text: str) -> SafeString:
 
 
 @register.inclusion_tag("frontend/components/select.html")
-def select(name: str, label: str, options: Iterable[Any], chosen: object, **layout: object) -> dict[str, object]:
-    """A labeled select. Options are values, (value, title) pairs, or metrics.
+def select(
+    name: str,
+    label: str,
+    options: Iterable[Any],
+    chosen: object,
+    apart: Iterable[tuple[str, Iterable[Any]]] = (),
+    **layout: object,
+) -> dict[str, object]:
+    """A labeled select. Options are values, (value, title) pairs, or metrics; those ``apart`` follow under titles.
 
     ``layout``: ``empty``, the title of the choice of nothing; ``usual``, the value of an address without one;
     ``width``, small or wide; ``submit``, to send the form on change.
     """
-    return {"name": name, "label": label, "options": [_option(o) for o in options], "chosen": chosen, **layout}
+    groups = [(title, [_option(each) for each in members]) for title, members in [("", options), *apart]]
+    return {"name": name, "label": label, "groups": groups, "chosen": chosen, **layout}
 
 
 def _option(option: Any) -> tuple[Any, str]:

@@ -18,6 +18,7 @@ from django.test import Client
 from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.models import DatasetVersion, Experiment, ProviderCheck, Run, RunKind, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.presentation.numbers import duration, money
+from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.run_parameters import labels
 from benchmarks.services.datasets.versions import spec_of
 from benchmarks.services.errors import InvalidRequest
@@ -543,14 +544,17 @@ def test_models_are_listed_by_last_use_by_name_or_by_provider_and_stay_chosen(
 ) -> None:
     make_dataset(3, slug="sums")
     sent = {"model": MODEL, "dataset": "sums"}
-    for view, groups in (("", []), ("all", []), ("provider", ["baseline", "loop"])):
+    for view, groups in (("", []), ("all", []), ("provider", ["loop"])):
         html = page(client, "/runs/new/", {**sent, "do": f"show-models-{view}"})
         names = re.findall(r'name="model" value="([^"]+)"', html)
         assert len(names) == len(set(names)), "each model once"
         assert f'value="show-models-{view}" aria-pressed="true"' in html
         assert f'name="model" value="{MODEL}" checked' in html
         assert [name for name in groups if f'<h3 class="group-title">{name}</h3>' not in html] == []
-        assert (names == sorted(names)) == bool(view)
+        models, baselines = names[: -len(BASELINE_MODELS)], names[-len(BASELINE_MODELS) :]
+        assert [name for name in models if name.startswith("baseline/")] == [], "baselines are the last group"
+        assert (baselines == sorted(baselines)) == bool(view)
+        assert html.count('Baselines <span class="soft">· not language models: what guessing, ') == 1
     assert not Run.objects.exists()
 
 

@@ -181,6 +181,20 @@ def test_filters_are_chips_that_can_be_removed(client: Client) -> None:
     assert '<a class="chip on" href="?tag=t">Model: a/first' in html
 
 
+def test_baselines_are_a_group_of_their_own_among_the_models_to_filter_by(client: Client) -> None:
+    for model in ("a/large", "baseline/random", "z/small"):
+        make_scored_run(make_dataset(2), (1.0, 0.0), model=model)
+    html = words(client, "/runs/?model=baseline/random")
+    models = html.partition('<select id="model"')[2].partition("</select>")[0]
+    assert re.findall(r'<optgroup label="[^"]+"|value="[^"]+"(?: selected)?|</optgroup>', models) == [
+        'value="a/large"',
+        'value="z/small"',
+        '<optgroup label="Baselines (not language models)"',
+        'value="baseline/random" selected',
+        "</optgroup>",
+    ]
+
+
 def test_columns_can_be_left_out_in_the_address(client: Client) -> None:
     make_scored_run(make_dataset(2), model="a/model")
     whole = words(client, "/runs/")

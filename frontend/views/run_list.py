@@ -83,6 +83,8 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         "days": {str(days): title for days, title in PERIODS},
         "pinned": {"1": "Pinned"},
     }
+    used = models_used()
+    baselines = [name for name in used if name.startswith("baseline/")]
     shown_chips = chips(request.GET, _CHIPS, titles)
     due = next_due() if tab == "scheduled-runs" else None
     may_import = may(request.user, "benchmarks.launch_run", "benchmarks.add_dataset")
@@ -109,7 +111,8 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         "filters_kept": [(name, value) for name in (*_CHIPS, "sort") if (value := params.text(request.GET, name))],
         "tags": tags_used(),
         "datasets": [(dataset.slug, dataset.title) for dataset in datasets],
-        "models": models_used(),
+        "models": [name for name in used if name not in baselines],
+        "baselines": [("Baselines (not language models)", baselines)] if baselines else [],
         "statuses": RunStatus.choices,
         "periods": PERIODS,
         **_views(request, tab),

@@ -200,7 +200,7 @@
         const words = find.value.trim().toLowerCase();
         if (words) {
           list.querySelector("details")?.setAttribute("open", "");
-          for (const fold of list.querySelectorAll(":scope > details")) fold.open = true;
+          for (const fold of list.querySelectorAll(":scope > details, .option-group > details")) fold.open = true;
         }
         for (const box of boxes()) {
           const row = box.closest(".option-row");
