@@ -51,7 +51,7 @@ _SEPARATORS = re.compile(r"[\s,]+")
 _OF_FORM = {"datasets": "dataset", "models": "model"}
 """Field of an experiment → the field of the form that stands for it."""
 _CHOSEN = ("model", "more_models", "dataset", "metrics", "when", "margin")
-_BESIDE = ("csrfmiddlewaretoken", "do", "like", "sheet", *SizeQuestion().fields)
+_BESIDE = ("csrfmiddlewaretoken", "do", "like", "sheet", "as_last", *SizeQuestion().fields)
 """What is sent with the form and not part of its state."""
 _TASKS = [name for name, row in RUN_PARAMETERS.items() if row.selects and not row.canvas_only]
 _JUDGE = ("judge_model", "judge_repeats", "judge_vote", "allow_self_judging", "skip_judge_when_identical")

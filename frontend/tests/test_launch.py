@@ -526,10 +526,30 @@ def test_a_row_opens_the_short_form_with_what_was_used_last(client: Client) -> N
         assert "<html" not in html
         assert 'name="sheet"' in html
         assert "prompt_template" not in html
+        kind, said = ("models", "2 chosen, as last time") if models == 2 else ("benchmarks", "1 chosen, as last time")
+        assert f'<span id="count-{kind}">{said}</span>' in html
+        assert html.count("as last time") == 1, "of what the address chose nothing is said"
+        assert f'name="as_last" value="{kind}"' in html
     sent = {"dataset": "sums", "model": "baseline/empty", "sheet": "1"}
     assert "HX-Replace-Url" not in client.post("/runs/new/plan/", sent), "the page below keeps its address"
     assert "prompt_template" in page(client, "/runs/new/", {**sent, "do": "plan"})
     assert client.post("/runs/new/", {**sent, "do": "start"}).status_code == 302
+
+
+def test_models_of_the_last_run_are_said_to_be_these_until_others_are_chosen(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    used = ["baseline/random", "baseline/empty"]
+    client.post("/runs/new/", {"dataset": "sums", "model": used})
+    for models, said in (
+        (used, "2 chosen, as last time"),
+        (used[:1], "1 chosen, of 2 last time"),
+        ([*used, "baseline/majority"], "3 chosen"),
+        ([], "0 chosen"),
+    ):
+        plan = page(client, "/runs/new/plan/", {"dataset": "sums", "model": models, "as_last": "models"})
+        assert f'<span id="count-models" hx-swap-oob="true">{said}</span>' in plan
+        assert '<span id="count-benchmarks" hx-swap-oob="true">1 chosen</span>' in plan
+    assert "last time" not in page(client, "/runs/new/plan/", {"dataset": "sums", "model": used})
 
 
 def test_the_only_benchmark_is_chosen_at_first(client: Client) -> None:

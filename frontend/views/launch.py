@@ -22,7 +22,7 @@ from benchmarks.engine.execution.presets import preset_metrics
 from benchmarks.metrics.rubrics import PREFIX
 from benchmarks.models import Experiment, Run, Schedule
 from benchmarks.presentation.labels import metric_title
-from benchmarks.presentation.numbers import money, plural
+from benchmarks.presentation.numbers import money, number, plural
 from benchmarks.presentation.ranks import listed
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.experiments import experiment_detail
@@ -151,7 +151,7 @@ def plan(request: HttpRequest) -> HttpResponse:
     require_launch(request)
     form = LaunchForm(runnable_datasets(), request.POST)
     costs = {cost_id(name): cost for name, cost in _costs(form, KnownModels.read()).items()}
-    context = {"form": form, "costs": json.dumps(costs), **planned(request, form)}
+    context = {"form": form, "as_last": _as_last(request, form), "costs": json.dumps(costs), **planned(request, form)}
     context["scored_by"] = [
         (slug, _titles(form, slug), form.metric_errors.get(slug, ())) for slug in form.chosen if slug in form.by_slug
     ]
@@ -323,12 +323,25 @@ def _filled_in(request: HttpRequest, known: KnownModels) -> QueryDict:
         given = {**schedule.request, "name": schedule.name, "when": schedule.when, **margin}
     elif [*sent] in (["dataset"], ["model"]):
         models, slugs = used_last(account_of(request.user))
-        sent = {"model": [*known.preselected(models)], "dataset": slugs} | sent
+        chosen = {"model": [*known.preselected(models)], "dataset": slugs}
+        sent = chosen | {"as_last": ["models" if "dataset" in sent else "benchmarks"]} | sent
     elif not sent and len(runnable := runnable_datasets()) == 1:
         sent["dataset"] = [runnable[0].slug]
     for name in ("like", "experiment", "starter"):
         sent.pop(name, None)
     return with_defaults({**(fields_of(given) if given else {}), **sent})
+
+
+def _as_last(request: HttpRequest, form: LaunchForm) -> tuple[str, str]:
+    """Which part of the form began as in the person's latest run, and what still holds of that, in words."""
+    part = form.sent.get("as_last", "")
+    if not part:
+        return "", ""
+    models, slugs = used_last(account_of(request.user))
+    chosen, last = (set(form.models), set(models)) if part == "models" else (set(form.chosen), set(slugs))
+    if not chosen or not chosen <= last:
+        return part, ""
+    return part, ", as last time" if chosen == last else f", of {number(len(last))} last time"
 
 
 def _parent(sent: QueryDict) -> Run | None:
@@ -411,6 +424,7 @@ def _page(
         | {
             "form": form,
             "is_sheet": is_sheet,
+            "as_last": _as_last(request, form),
             "parent": parent,
             "source": source,
             "models": models,
