@@ -15,7 +15,7 @@ from typing import IO
 from django.conf import settings
 
 from benchmarks import local_llm
-from benchmarks.services.operations.local_model import State
+from benchmarks.services.operations.local_model import RESTS, State
 from codeforge.supervisor import die_with_parent
 
 INSTALL = (
@@ -42,7 +42,7 @@ class LocalModelProcess:
     def keep_running(self) -> None:
         """Take the next step towards what is wanted; called several times a second."""
         if not self._wanted.exists():
-            if self._state not in ("off", "failed"):
+            if self._state not in RESTS:
                 self.stop()
                 self._report("off")
         elif self._running is None:

@@ -12,6 +12,15 @@ PROVIDER_STATUS = {
     "failing": "Endpoint error",
     "unchecked": "Not checked",
 }
+LOCAL_MODEL = {
+    "off": ("pending", "Off"),
+    "installing": ("preparing", "Installing 130 MB"),
+    "starting": ("preparing", "Starting"),
+    "running": ("running", "Running"),
+    "stopping": ("preparing", "Stopping"),
+    "failed": ("failed", "Failed"),
+}
+"""State of the local model → its mark and its label."""
 REFUSED = {"authentication": "Key refused", "rate_limited": "Rate limited", "not_found": "Not found"}
 """Kind of the error that stopped the latest run of a model → its status; every other kind is ``RUN_FAILED``."""
 RUN_FAILED = "Last run failed"

@@ -25,7 +25,7 @@ from benchmarks.presentation import labels, numbers, texts
 from benchmarks.presentation.cells import state_of
 from benchmarks.presentation.glossary import GLOSSARY
 from benchmarks.presentation.judges import kappa_words
-from benchmarks.presentation.providers import PROVIDER_STATUS, SUPPORT
+from benchmarks.presentation.providers import LOCAL_MODEL, PROVIDER_STATUS, SUPPORT
 from benchmarks.queries.tables import providers, runs
 from frontend import bars, ruler
 from frontend.chart_parts import Chart
@@ -183,6 +183,11 @@ def provider_badge(status: str, name: str = "") -> SafeString:
     label = PROVIDER_STATUS[status]
     named = name if status == "ready" else f"{name}: {label}"
     return state_badge(providers.MARK[status], named if name else label)
+
+
+@register.simple_tag
+def local_model_badge(state: str) -> SafeString:
+    return state_badge(*LOCAL_MODEL[state])
 
 
 @register.simple_tag

@@ -208,19 +208,24 @@ def price(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def local(request: HttpRequest) -> HttpResponse:
-    """The state of the local model, as a part of other pages; a POST starts or stops it."""
+    """The state of the local model, as a part of other pages; 204 if it is the one ``seen``. A POST starts or stops it:
+    scripts get the part, which says what happens now, others the page, where that stands."""
     if not may_set_keys(request.user):
         raise PermissionDenied(KEYS_REFUSAL)
+    by_script = "HX-Request" in request.headers
     if request.method == "POST":
-        stopping = request.POST.get("do") == "stop"
         try:
-            stop_local_model(request.user) if stopping else start_local_model(request.user)
+            (stop_local_model if request.POST.get("do") == "stop" else start_local_model)(request.user)
         except NotPossible as refusal:
-            messages.error(request, refusal.message)
-        else:
-            messages.success(request, "Stopping the local model." if stopping else "Starting the local model.")
-        return _back_to(PROVIDER)
-    return render(request, "frontend/providers/local_model.html", {"local_model": local_model()})
+            if not by_script:
+                messages.error(request, refusal.message)
+                return _back_to("")
+        if not by_script:
+            return _back_to(PROVIDER)
+    model = local_model()
+    if model and model.state == text(request.GET, "seen"):
+        return HttpResponse(status=204)
+    return render(request, "frontend/providers/local_model.html", {"local_model": model})
 
 
 def _usd(request: HttpRequest, name: str) -> float | None:

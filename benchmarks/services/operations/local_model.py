@@ -22,19 +22,26 @@ from benchmarks.services.errors import NotPossible
 
 PROVIDER = "local"
 State = Literal["off", "installing", "starting", "running", "failed"]
+"""As the supervisor reports it."""
+RESTS = ("off", "failed")
 
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """What the supervisor does with the model; ``detail`` says why it failed."""
+    """What the supervisor does with the model, or is about to do because somebody asked for it; ``detail`` says why it
+    failed."""
 
-    state: State
+    state: State | Literal["stopping"]
     detail: str = ""
 
     @property
     def changes(self) -> bool:
         """Whether the state will change by itself."""
-        return self.state in ("installing", "starting")
+        return self.state in ("installing", "starting", "stopping")
+
+    @property
+    def can_stop(self) -> bool:
+        return self.state in ("installing", "starting", "running")
 
 
 def folder() -> Path:
@@ -56,7 +63,10 @@ def local_model() -> LocalModel | None:
         os.kill(stored["supervisor"], 0)
     except (OSError, ValueError):
         return None
-    return LocalModel(stored["state"], stored["detail"])
+    state, is_wanted = stored["state"], (folder() / "wanted").exists()
+    if is_wanted == (state not in RESTS):
+        return LocalModel(state, stored["detail"])
+    return LocalModel("starting" if is_wanted else "stopping")
 
 
 def start_local_model(user: Caller = None) -> None:
