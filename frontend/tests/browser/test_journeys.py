@@ -373,6 +373,20 @@ def test_on_a_phone_the_marks_of_an_analysis_stand_below_the_names_of_their_mode
             assert marks.evaluate_all(middles) == pytest.approx(names.evaluate_all(middles), abs=1), path
 
 
+@pytest.mark.parametrize("width", [1280, 1440])
+def test_what_was_expected_and_answered_is_in_view_beside_three_metrics(tab: Tab, site: Site, width: int) -> None:
+    tab.page.set_viewport_size({"width": width, "height": 900})
+    page = tab.open(f"/runs/{site.runs['coding medium']}/?outcome=")
+    heads = page.locator("#results thead th:visible")
+    assert [head.strip() for head in heads.all_inner_texts()][1:] == [
+        *("Task", "Outcome", "Exact match", "Contains", "Edit similarity", "Expected", "Answer")
+    ]
+    widths = heads.evaluate_all("(heads) => heads.slice(-2).map((head) => head.getBoundingClientRect().width)")
+    assert min(widths) > 110, "of the texts"
+    overflow = page.locator("#results .scroll").evaluate("(table) => table.scrollWidth - table.clientWidth")
+    assert overflow == 0
+
+
 def test_a_list_of_models_by_provider_keeps_what_is_chosen(tab: Tab) -> None:
     page = tab.open("/runs/new/?dataset=reasoning")
     page.check("input[name=model][value='scripted/medium']")
