@@ -351,6 +351,7 @@ def test_the_short_form_opens_over_models_and_empty_cells_of_the_overview(tab: T
     page = tab.open(path)
     page.locator(link).first.click()
     page.locator("#sheet[open] #plan dt", has_text="Requests").wait_for()
+    assert page.locator("#sheet").evaluate("(sheet) => sheet.scrollTop") == 0, "its head is in view"
     ticked = page.locator("#sheet input[name=model]:checked").first
     assert (ticked.get_attribute("value") or "").startswith("scripted/")
     assert page.locator("#sheet input[name=dataset]:checked").count()

@@ -247,6 +247,7 @@
       if (!sheet.childElementCount) return leave();
       makeFindable(sheet);
       sheet.showModal();
+      sheet.scrollTop = 0; // its button has the focus, and stands far below until the stylesheet has come
     }, leave);
   });
 
