@@ -9,7 +9,7 @@ from html import escape
 
 from benchmarks.exports.rows import ResultRow
 from benchmarks.presentation.labels import metric_title, result_label
-from benchmarks.presentation.numbers import MISSING
+from benchmarks.presentation.numbers import MISSING, UNKNOWN
 from benchmarks.presentation.sentences import score_with_status
 from benchmarks.presentation.texts import visible
 
@@ -68,6 +68,9 @@ figure img { display: block }
   tr, figure, .verdict { break-inside: avoid }
 }
 """
+
+_NOTHING = {"", MISSING, UNKNOWN}
+"""Cells without a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +134,20 @@ def tables_html(
     notes: Sequence[str] = (),
     images: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """A page of statements, tables and charts: what can be said first. Empty ``sentences`` are left out, ``images`` are
-    as in ``Head``."""
+    """A page of statements, tables and charts: what can be said first. Empty ``sentences`` and columns that say nothing
+    in any row are left out, ``images`` are as in ``Head``."""
     said = "".join(f"<li>{escape(visible(sentence))}</li>" for sentence in sentences if sentence)
     parts = [_opening(visible(title), visible(lead)), f"<ul>{said}</ul>\n" if said else ""]
     for table in tables:
-        heads = "".join(f'<th scope="col">{escape(visible(head))}</th>' for head in table.heads)
-        rows = ("".join(f"<td>{escape(visible(cell))}</td>" for cell in row) for row in table.rows)
+        columns = [
+            column for column in zip(table.heads, *table.rows, strict=True) if not _NOTHING.issuperset(column[1:])
+        ]
+        heads, *lines = zip(*columns, strict=True)
+        head = "".join(f'<th scope="col">{escape(visible(name))}</th>' for name in heads)
+        rows = ("".join(f"<td>{escape(visible(cell))}</td>" for cell in line) for line in lines)
         body = "".join(f"<tr>{row}</tr>\n" for row in rows)
         parts.append(
-            f'<h2>{escape(visible(table.title))}</h2>\n<div class="scroll"><table><thead><tr>{heads}</tr></thead>'
+            f'<h2>{escape(visible(table.title))}</h2>\n<div class="scroll"><table><thead><tr>{head}</tr></thead>'
             f"<tbody>\n{body}</tbody></table></div>\n"
         )
     parts += (f'<p class="lead">{escape(visible(note))}</p>\n' for note in notes)

@@ -71,16 +71,19 @@ class MatrixTable:
 
     @property
     def table(self) -> Table[TableRow]:
-        """The columns in words."""
+        """The columns in words. Of a single one, the overall scores would be the same."""
         variant: Column[TableRow] = Column("Variant", lambda row: row.variant)
+        overall: Column[TableRow] = Column("Overall", lambda row: row.overall.text)
+        scores: list[Column[TableRow]] = [Column(name, _figures(place)) for place, name in enumerate(self.columns)]
+        first, later = ([overall], scores) if len(scores) > 1 else (scores, [])
         columns: list[Column[TableRow]] = [
             Column("Rank", lambda row: row.rank or MISSING),
             Column("Model", lambda row: row.model, "name"),
             *([variant] if any(row.variant for row in self.rows) else []),
-            Column("Overall", lambda row: row.overall.text),
+            *first,
             Column("Group", lambda row: row.group or MISSING),
             Column("Best", lambda row: chance(row.best)),
-            *(Column(name, _figures(place)) for place, name in enumerate(self.columns)),
+            *later,
         ]
         return Table(self.title, columns)
 
@@ -134,12 +137,13 @@ def matrix_png(table: MatrixTable) -> bytes:
     """The matrix as a picture in light colors, its cells tinted by the score."""
     import vl_convert
 
-    columns = ["Overall", *table.columns]
+    many = len(table.columns) > 1
+    columns = [*(["Overall"] if many else []), *table.columns]
     names = [_line(_name(row), 400) for row in table.rows]
     values = [
         {"row": name, "column": column, "mean": cell.mean, "text": score(cell.mean), "small": _small(cell)}
         for name, row in zip(names, table.rows, strict=True)
-        for column, cell in zip(map(_line, columns), (row.overall, *row.cells), strict=True)
+        for column, cell in zip(map(_line, columns), (*([row.overall] if many else []), *row.cells), strict=True)
         if cell is not None and cell.mean is not None
     ]
     text = {"type": "text", "baseline": "middle"}

@@ -74,7 +74,7 @@ def matrix_table(grid: Matrix, title: str) -> MatrixTable:
 
 
 def _column(column: Column) -> str:
-    return words(column.level) if column.level else f"{column.run.dataset.slug} v{column.run.version_label}"
+    return words(column.level) if column.level else f"{column.run.dataset.title} v{column.run.version_label}"
 
 
 def _row(row: Row) -> TableRow:

@@ -17,7 +17,7 @@ from django.http import QueryDict
 from django.test import Client
 from django.utils import timezone
 
-from benchmarks.models import AuditEntry, Experiment, Run, ShareLink
+from benchmarks.models import AuditEntry, Dataset, Experiment, Run, ShareLink
 from benchmarks.queries.overall_leaderboard import MOST_DATASETS
 from benchmarks.queries.task_grid import MOST_RUNS
 from benchmarks.services import share_links
@@ -162,6 +162,28 @@ def test_a_shared_comparison_keeps_the_margin_of_its_page(client: Client) -> Non
     assert f"runs={runs.replace(',', '%2C')}&amp;metric=exact_match&amp;margin=7" in page(
         client, f"/compare/?runs={runs}&margin=7"
     )
+
+
+def heads_of(html: str) -> list[str]:
+    """Of its first table."""
+    return re.findall('<th scope="col">(.+?)</th>', html.partition("</thead>")[0])
+
+
+def test_a_shared_table_names_datasets_and_has_no_column_without_content() -> None:
+    asked = of_each_kind()
+    Dataset.objects.update(name="Column sums")
+    for kind in ("experiment", "comparison"):
+        html = shown(share(kind, asked[kind]))
+        assert heads_of(html) == ["Rank", "Model", "Column sums v1", "Group", "Best", "Median latency"], (
+            "costs are unknown"
+        )
+        assert "sums v1" not in html.replace("Column sums v1", "")
+    first = Run.objects.earliest("pk")
+    assert f"<h2>Difference from loop/one, run {first.pk}</h2>" in html
+    assert "2 runs on shared tasks by Exact match." in html
+    assert f"loop/one on Column sums, run {first.pk}" in shown(share("run", asked["run"]))
+    make_scored_run(make_dataset(3, slug="other"), model="loop/one", experiment=first.experiment)
+    assert "Overall" in heads_of(shown(share("experiment", asked["experiment"])))
 
 
 def test_a_shared_page_of_baselines_alone_has_no_empty_line() -> None:

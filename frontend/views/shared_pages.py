@@ -90,9 +90,9 @@ def _comparison(query: QueryDict) -> str | None:
             if sentence
         )
     heads = [column.head for column in differences.columns_of("text")]
-    tables.append(TextTable(f"Difference from run {runs[0].pk}", heads, differences.texts()))
+    tables.append(TextTable(f"Difference from {runs[0].model_label}, run {runs[0].pk}", heads, differences.texts()))
     gone = len(ids) - len(runs)
-    lead = f"{plural(len(runs), 'run')} on shared tasks. " + (
+    lead = f"{plural(len(runs), 'run')} on shared tasks by {metric_title(metric)}. " + (
         f"{plural(gone, 'run')} of this comparison {'was' if gone == 1 else 'were'} deleted." if gone else ""
     )
     title = "Comparison of " + ", ".join(dict.fromkeys(run.model_label for run in runs))

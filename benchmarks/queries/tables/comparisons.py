@@ -49,8 +49,8 @@ def difference_table(first: str) -> Table[Compared]:
         "Means on shared tasks with a score in both runs, with 95% intervals",
         [
             Column("Run", lambda row: row.name_b, "name", only="text"),
-            Column(first, lambda row: row.name_a, only="text"),
-            Column("Metric", lambda row: row.metric, only="text"),
+            Column(first, lambda row: row.name_a, only="text", given="pairs_vary"),
+            Column("Metric", lambda row: row.metric, only="text", given="pairs_vary"),
             Column("Model", _model, "name", only="page"),
             Column("Shared tasks", lambda row: row.shared_of_common, "number", "nowrap"),
             Column("Mean", lambda row: _mean(row.comparison.interval_b), look="nowrap"),
@@ -72,11 +72,11 @@ PAIRS = difference_table("Reference run")
 
 
 def differences_from(first: Run, rows: Sequence[Compared]) -> Shown[Compared]:
-    """The ``rows`` compare runs with ``first``. A test that all share is named once."""
+    """The ``rows`` compare runs with ``first`` by one metric. A test that all share is named once."""
     tests = sorted({_test(row) for row in rows})
     caption = f"Difference: this run minus run {first.pk}, in points with 95% interval."
     shared = f" Test: {tests[0]}." if len(tests) == 1 else ""
-    table = difference_table(f"Run {first.pk}").where(tests_differ=len(tests) > 1)
+    table = difference_table(f"Run {first.pk}").where(pairs_vary=False, tests_differ=len(tests) > 1)
     return table.of(rows, title=caption + shared)
 
 

@@ -30,7 +30,7 @@ ODD = "=SUM(1)|a\\b_{c}%$#&~^<b>\u202e\x1b\x00"
 def experiment() -> Experiment:
     found = Experiment.objects.create(name="Prompts", request={})
     for slug in ("first", "second"):
-        dataset = make_dataset(N, slug=slug)
+        dataset = make_dataset(N, slug=slug, name=f"The {slug}")
         for model, right in (("a/large", 20), ("a/small", 4)):
             values = [1.0] * right + [0.0] * (N - right)
             alike = {"experiment": found, "variant": "plain", "summarized_at": timezone.now()}
@@ -58,7 +58,7 @@ def test_the_spreadsheet_has_every_number_of_the_api(experiment: Experiment) -> 
 
 def test_markdown_and_latex_have_the_table_of_the_page(experiment: Experiment) -> None:
     markdown = exported(experiment, "md")
-    assert "| Rank | Model | Variant | Overall | Group | Best | first v1 | second v1 |" in markdown
+    assert "| Rank | Model | Variant | Overall | Group | Best | The first v1 | The second v1 |" in markdown
     (large,) = (line for line in markdown.splitlines() if "a/large" in line)
     assert large.startswith("| 1 | a/large | plain | 1.000 (")
     assert large.count("20 of 20") == 2

@@ -147,7 +147,7 @@ def report_head(run: Run, images: Sequence[tuple[str, str]], judged: Mapping[str
     parameters = ", ".join(f"{name} {value}" for name, value in given.items() if name != "system_prompt")
     progress = f"{n_of(run.done, run.total)} results, {plural(run.errors, 'error')}"
     facts = [
-        ("Dataset", f"{run.dataset.slug}, version {run.version_label}"),
+        ("Dataset", f"{run.dataset.title}, version {run.version_label}"),
         ("Status", f"{run_status(run.status)}: {progress}"),
         ("Judge", run.judge_model or "None"),
         ("Parameters", parameters or "None"),
@@ -169,7 +169,7 @@ def report_head(run: Run, images: Sequence[tuple[str, str]], judged: Mapping[str
         return f"{number(n)} ({percent(n / total)})"
 
     return Head(
-        title=f"{run.name or f'{run.model} on {run.dataset.slug}'}, run {run.pk}",
+        title=f"{run.name or f'{run.model} on {run.dataset.title}'}, run {run.pk}",
         lead=" · ".join((*(known[name] for name in ("Dataset", "Status")), f"Cost: {known['Cost']}", started)),
         means=[
             *(
