@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from django.utils import timezone
 
+from benchmarks.models import ScoreDrop
 from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.presentation.tables import Shown
 from benchmarks.queries.history import History, latest_changes
@@ -51,11 +52,13 @@ def history_charts(histories: Iterable[History], *, by_dataset: bool, least_days
     return shown
 
 
-def of_two_runs(histories: Iterable[History], *, by_dataset: bool) -> Shown[PointRow]:
+def of_two_runs(histories: Iterable[History], *, by_dataset: bool, told: Iterable[ScoreDrop] = ()) -> Shown[PointRow]:
     """A row for each run of those that are too short for a chart and whose score is another one now, the older run
-    first, named as charts are."""
+    first, named as charts are. ``told`` are the drops that a notice of the page says, with both scores."""
+    said = {(drop.scheduled_run.run_id, drop.metric) for drop in told}
     short = [each for each in _told(histories) if len(each.points) < FEWEST_DRAWN]
-    few = [each for each in short if each.points[0].mean != each.points[-1].mean][:MOST_CHARTS]
+    unsaid = [each for each in short if (each.points[-1].run.pk, each.metric) not in said]
+    few = [each for each in unsaid if each.points[0].mean != each.points[-1].mean][:MOST_CHARTS]
     changes = latest_changes(few)
     return TWO_RUNS.of(
         PointRow(each.dataset.title if by_dataset else each.model, each, point, changes.get(point.run.pk))

@@ -101,6 +101,23 @@ def test_the_list_of_schedules_shows_the_scores_of_the_nights_and_what_fell(clie
     assert "From 1.000" not in html, "what is compared is not the scores of the runs"
 
 
+def test_the_page_of_a_dataset_says_a_drop_once(client: Client) -> None:
+    dataset = make_dataset(20)
+    schedule = save_schedule(
+        "Every night", "03:00", {"dataset": "sums", "model": "ollama/b", "metrics": ["exact_match"]}
+    )
+    nights = [make_scored_run(dataset, [right] * 20, model="ollama/b") for right in (1.0, 0.0)]
+    turn = ScheduledRun.objects.create(schedule=schedule, run=nights[1], due_at=timezone.now())
+    assert "Score over time" in client.get("/datasets/sums/").content.decode(), "nothing else says it"
+    numbers = {"difference": -1, "low": -1, "high": -0.8, "p_adjusted": 0.001, "n_shared": 20, "sentence": "Fell."}
+    ScoreDrop.objects.create(scheduled_run=turn, compared_with=nights[0], metric="exact_match", **numbers)
+    html = " ".join(client.get("/datasets/sums/").content.decode().split())
+    assert html.count("100.0 points") == 2, "in the statement, and as the end of its interval"
+    assert f"From 1.000 in run {nights[0].pk} to 0.000 in run {nights[1].pk}, 20 shared tasks, 95% interval" in html
+    assert "Score over time" not in html
+    assert "▼" not in html
+
+
 def test_without_permission_score_drops_are_shown_and_cannot_be_dismissed(
     client: Client, drop: ScoreDrop, settings: Any
 ) -> None:

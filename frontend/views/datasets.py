@@ -152,7 +152,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "standing": standing,
         "drops": drop_notices(drops),
         "charts": placed(history_charts(over_time, by_dataset=False), "dataset-chart", slug),
-        "two_runs": of_two_runs(over_time, by_dataset=False),
+        "two_runs": of_two_runs(over_time, by_dataset=False, told=drops),
         "analysis": _analysis(context["version"]),
         "sample": sample_of(context["version"]),
     }
