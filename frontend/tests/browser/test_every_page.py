@@ -127,26 +127,44 @@ def test_a_wide_screen_does_not_stretch_lines_of_text(tab: Tab) -> None:
 
 _IS_ON_TOP = """
 option => {
+  option.scrollIntoView({ block: "center" });
   const { left, top, width, height } = option.getBoundingClientRect();
   return document.elementFromPoint(left + width / 2, top + height / 2) === option;
 }
 """
 
 
-def test_chips_of_a_phone_are_all_in_view_and_open_over_the_page(tab: Tab) -> None:
+_BEYOND_THE_EDGE = """
+chips => chips.filter((chip) => {
+  const { left, right } = chip.getBoundingClientRect();
+  return left < 0 || right > innerWidth || chip.scrollWidth > chip.clientWidth;
+}).map((chip) => chip.textContent.trim())
+"""
+
+
+def test_chips_of_a_phone_are_all_in_view_and_open_over_the_page(tab: Tab, site: Site) -> None:
     tab.page.set_viewport_size({"width": 360, "height": 800})
-    page = tab.open("/leaderboard/")
-    row = page.get_by_role("navigation", name="Ranking")
-    chips = row.locator("summary")
-    assert all(chip.evaluate("chip => chip.getBoundingClientRect().right <= innerWidth") for chip in chips.all())
-    assert chips.count() > 3, "more than a row has room for"
-    for chip in (chips.first, chips.last):
-        chip.click()
-        menu = row.locator("details[open]")
-        assert menu.locator("a").last.evaluate(_IS_ON_TOP)
-        assert row.evaluate("row => getComputedStyle(row).maskImage") == "none"
-        assert tab.overflow() == []
-        chip.click()
+    gallery = f"/canvases/{site.canvas_set}/"
+    rows = {
+        "/leaderboard/": "Ranking",
+        gallery: "Canvases shown",
+        gallery + "?task=count&answer=99": "Canvases shown",
+        f"/experiments/{site.experiment}/answers/": "Benchmark",
+    }
+    for path, name in rows.items():
+        page = tab.open(path)
+        row = page.get_by_role("navigation", name=name)
+        chips = row.locator("summary")
+        assert page.locator(".chip:visible").count() > 3, "more than a row has room for"
+        assert page.locator(".chip:visible").evaluate_all(_BEYOND_THE_EDGE) == [], path
+        for chip in (chips.first, chips.last):
+            chip.click()
+            menu = row.locator("details[open]")
+            assert menu.locator("a").last.evaluate(_IS_ON_TOP), path
+            assert tab.overflow() == []
+            chip.click()
+    page = tab.open(f"{gallery}5/")
+    assert page.locator(".chip").evaluate_all(_BEYOND_THE_EDGE) == []
 
 
 _BELOW_EACH_OTHER = """
