@@ -98,8 +98,10 @@ def test_marks_of_models_are_explained_where_there_are_any(client: Client) -> No
     assert "What models are tested on." in words
     assert not re.search("the best guess", words)
     run(dataset, "a/x", 15)
-    words = shown(client, "/benchmarks/")
-    assert "a model the best the best guess · Scores of the latest full runs" in words
+    for path in ("/benchmarks/", "/datasets/"):
+        words, html = shown(client, path), client.get(path).content.decode()
+        assert "a model the best the best guess · Scores of the latest full runs" in words
+        assert html.index("marks-note") < html.index("<table"), "above the marks"
 
 
 def test_an_experiment_leads_to_the_comparison_of_its_first_runs(client: Client, settings: Any) -> None:
