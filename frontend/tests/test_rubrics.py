@@ -57,12 +57,18 @@ def test_a_rubric_is_tried_on_one_result_and_nothing_is_stored(client: Client, a
     form = client.get(page_of(result))
     assert "criteria: The answer is polite." in form.context["data"]["rubric"]
     assert form.context["plan"]["cost"].startswith("$")
+    page = form.content.decode()
+    assert page.index("<li>The answer is polite.</li>") < page.index("<summary>Edit as YAML</summary>")
+    assert "<dt>Scale</dt><dd>1 to 5, 4 or more passes</dd>" in page
+    assert "<details open" not in page
     assert not judge_prompts(server)
     asked, before = model_requests(server), list(Score.objects.order_by("pk").values())
     tried = client.post(page_of(result), {"rubric": WRITTEN, "judge_model": JUDGE, "do": "try"})
     html = tried.content.decode()
     assert "Meets the threshold: 1.0" in html
-    assert "<dt>Sent</dt><dd>Rubric, question and answer</dd>" in html
+    assert "<dt>Criteria</dt> <dd><ol><li>The answer is short.</li></ol></dd>" in " ".join(html.split())
+    assert "<dt>Scale</dt><dd>Pass or fail</dd>" in html
+    assert "<dt>Judge sees</dt><dd>Question and answer</dd>" in html
     assert "It says &lt;b&gt;2&lt;/b&gt;." in html
     (prompt,) = judge_prompts(server)
     assert "The answer is short." in prompt

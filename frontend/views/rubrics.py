@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from benchmarks.metrics.panel import judges_named
-from benchmarks.metrics.rubrics import Rubric
+from benchmarks.metrics.rubrics import DEFAULT_SCALE, DEFAULT_THRESHOLDS, SCALES, SIGHTS, Rubric
 from benchmarks.models import Result
 from benchmarks.presentation.numbers import money, money_range
 from benchmarks.presentation.ranks import listed
@@ -36,6 +36,17 @@ sees: [input]
 _SEEN = {"input": "question", "expected": "expected answer"}
 """What a rubric shows the judge, where the page has another word for it."""
 _LABELS = {"rubric": "Rubric", "judge_model": "Judge"}
+PARTS = {
+    "name": "The metric is rubric:NAME",
+    "criteria": "What the answer must meet, a line each",
+    "steps": "How the judge proceeds, a line each; optional",
+    "scale": f"{', '.join(SCALES)}; {DEFAULT_SCALE} by default",
+    "sees": f"What the judge sees beside the answer: {listed(SIGHTS)}",
+    "threshold": "The lowest score that passes; "
+    + " or ".join(f"{value:g} on {scale}" for scale, value in DEFAULT_THRESHOLDS.items())
+    + " by default",
+}
+"""Key of a rubric as YAML → what it says."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -66,7 +77,15 @@ def try_rubric(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         outcome, status = {"problems": problems}, 400 if request.method == "POST" else 200
     except NotPossible as error:
         outcome, status = {"problems": [("", error.message)]}, 409 if request.method == "POST" else 200
-    context = {"result": result, "run": result.run, "data": data, "known": list(known), "chosen": chosen, **outcome}
+    context = {
+        "result": result,
+        "run": result.run,
+        "data": data,
+        "known": list(known),
+        "chosen": chosen,
+        "parts": PARTS,
+        **outcome,
+    }
     context["judges"] = sorted(settings.CODEFORGE.models)
     return render(request, "frontend/runs/rubric.html", context | _page_of(result), status=status)
 
@@ -85,14 +104,16 @@ def _page_of(result: Result) -> dict[str, Any]:
     }
 
 
-def _plan(plan: TrialPlan) -> dict[str, str]:
-    """The judge, what it is sent, and the cost of one request to it in words."""
-    seen = [_SEEN.get(sight, sight) for sight in Rubric.of(plan.rubric).sees]
+def _plan(plan: TrialPlan) -> dict[str, Any]:
+    """The judge, the rubric with its scale and what the judge sees, and the cost of one request to it in words."""
+    rubric = Rubric.of(plan.rubric)
+    threshold = DEFAULT_THRESHOLDS.get(rubric.scale) if rubric.threshold is None else rubric.threshold
     return {
         "judge": plan.judge,
         "cost": money_range(plan.cost_low, plan.cost_high),
-        "name": plan.rubric["name"],
-        "sent": listed(["rubric", *seen, "answer"]).capitalize(),
+        "rubric": rubric,
+        "scale": rubric.scale.capitalize() + (f", {threshold:g} or more passes" if threshold is not None else ""),
+        "sees": listed([*(_SEEN.get(sight, sight) for sight in rubric.sees), "answer"]).capitalize(),
     }
 
 
