@@ -20,11 +20,11 @@ def test_a_rescoring_is_estimated_started_and_listed_beside_the_run(client: Clie
     shown = f"/runs/{source.pk}/"
     assert f'href="{shown}rescore/"' in client.get(shown).content.decode()
     form = client.get(f"{shown}rescore/").content.decode()
-    assert "Score the 3 stored answers of loop/model again." in form
+    assert "Score the 3 stored answers of loop/model again, as a run to" in form
     assert 'type="hidden" name="metrics" value="exact_match"' in form
     assert 'type="checkbox" name="metrics"' not in form, "no wall of metrics"
     assert "Present scores" in form
-    assert "loop/model is not asked; only a judge costs." in " ".join(form.split())
+    assert "Only a judge costs; the model is not asked." in " ".join(form.split())
     assert 'Exact match <span class="soft">as before</span>' in form
     opened = client.post(f"{shown}rescore/", {"metrics": "exact_match", "given": "exact_match", "do": "metrics"})
     boxes = " ".join(opened.content.decode().split())
