@@ -234,7 +234,7 @@ def _n_labeled(row: JudgeRow) -> Cell:
     """How many labels there are, which is the n of the agreement with people, and whether more can be given."""
     n = row.people.agreement.n if row.people else 0
     needed = [Words(f"of {ENOUGH} needed", "soft small")] if n < ENOUGH else []
-    no_more = [Group(["no answers left to label"], "soft small", block=True)] if needed and row.all_labeled else []
+    no_more = [Group(["none left to label"], "soft small", block=True)] if needed and row.all_labeled else []
     return [number(n), *needed, *no_more]
 
 
@@ -304,7 +304,7 @@ PREFERENCES = Table[Run](
         Column("Queued", lambda run: Moment(run.created_at), look="soft nowrap"),
     ],
     region=True,
-    look="leads by-line",
+    look="leads",
 )
 
 

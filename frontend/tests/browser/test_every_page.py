@@ -167,6 +167,35 @@ def test_chips_of_a_phone_are_all_in_view_and_open_over_the_page(tab: Tab, site:
     assert page.locator(".chip").evaluate_all(_BEYOND_THE_EDGE) == []
 
 
+# How far the lines of these parts are apart, in pixels; those of fields are the fields.
+_APART = """
+parts => {
+  const lines = parts.flatMap((part) => {
+    const text = document.createRange();
+    text.selectNodeContents(part);
+    return part.matches(":empty, select") ? [part.getBoundingClientRect()] : [...text.getClientRects()];
+  }).map(({ top, height }) => top + height / 2);
+  return Math.max(...lines) - Math.min(...lines);
+}
+"""
+
+
+def test_what_belongs_together_shares_a_line_of_a_phone(tab: Tab, site: Site) -> None:
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    page = tab.open("/runs/")
+    baseline = page.locator("tr", has=page.get_by_text("Baseline", exact=True))
+    assert baseline.locator(".finding > .small").evaluate_all(_APART) == 0
+    page = tab.open("/judges/")
+    judge = page.locator("table").first.locator("tbody tr").first
+    assert judge.locator("[data-label='People agree'], [data-label='People agree'] + td").evaluate_all(_APART) < 8
+    assert judge.locator("[data-label='Labels']").evaluate_all(_APART) < 8
+    page = tab.open("/preferences/")
+    run = page.locator("table").first.locator("tbody tr").first
+    assert run.locator("[data-label='Cost'], [data-label='Queued']").evaluate_all(_APART) < 8
+    page = tab.open(PAGES["steps"]["steps that do not match"](site))
+    assert page.locator("[name='text'], [name='only']").evaluate_all(_APART) < 8
+
+
 _BELOW_EACH_OTHER = """
 rows => rows.flatMap((row) => {
   const boxes = [...row.children].map((part) => part.getBoundingClientRect());
