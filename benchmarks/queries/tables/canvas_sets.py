@@ -205,8 +205,8 @@ AUDIT = Table[AuditRow](
         Column("Second solver", _solver, only="page", given="disagrees"),
         _scored("Majority guess", "majority_score", look="wide-only"),
         _scored("Random guess", "random_score", look="wide-only"),
-        Column("Best guess without the canvas", _without_canvas, look="wide-text", only="page", info="without_canvas"),
-        Column("Above most frequent answer", _gain, only="page"),
+        Column("Best guess without the canvas", _without_canvas, look="line", only="page", info="without_canvas"),
+        Column("Above most frequent answer", _gain, look="line", only="page"),
         _counted("Solver agrees", "agrees", only="text"),
         _counted("Wrong", "wrong", only="text"),
         _counted("Ambiguous", "undetermined", only="text"),
@@ -214,7 +214,7 @@ AUDIT = Table[AuditRow](
         _scored("Without the canvas", "blind_score", only="text"),
         _scored("By the examples", "examples_score", only="text"),
     ],
-    look="by-line",
+    look="leads",
 )
 """The page has a table of its own for what each rule reaches."""
 FAULTS = Table[Mapping[str, Any]](

@@ -196,6 +196,25 @@ def test_what_belongs_together_shares_a_line_of_a_phone(tab: Tab, site: Site) ->
     assert page.locator("[name='text'], [name='only']").evaluate_all(_APART) < 8
 
 
+_LEFT = "part => part.getBoundingClientRect().left"
+
+
+def test_lists_code_and_actions_of_a_phone_leave_no_room_unused(tab: Tab, site: Site) -> None:
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    head = tab.open("/models/").locator(".section-head", has_text="Connections")
+    assert head.locator(".actions button").first.evaluate(_LEFT) == head.locator("h2").evaluate(_LEFT)
+    row = tab.open(PAGES["audit"]["audit"](site)).locator("tbody tr").first
+    assert row.locator("th, [data-label='Above most frequent answer']").evaluate_all(
+        "cells => cells.every((cell) => cell.offsetWidth === cell.parentElement.offsetWidth)"
+    )
+    code = tab.open(f"/datasets/{site.canvas_set}/files/").locator("#first-file")
+    whole = code.evaluate("code => code.scrollHeight")
+    assert code.evaluate("code => code.offsetHeight") <= 240 < whole
+    samples = tab.open("/datasets/new/generated/").locator(".plan details")
+    assert samples.count() > 3
+    assert samples.evaluate_all("folds => folds.at(-1).offsetTop - folds.at(-2).offsetTop") < 52
+
+
 _BELOW_EACH_OTHER = """
 rows => rows.flatMap((row) => {
   const boxes = [...row.children].map((part) => part.getBoundingClientRect());
