@@ -125,6 +125,23 @@ def test_a_wide_screen_does_not_stretch_lines_of_text(tab: Tab) -> None:
     assert box["width"] <= 1440
 
 
+_EDGE_IS_SEEN = """
+text => {
+  text.scrollIntoView({ block: "center" });
+  const { left, top, height } = text.getBoundingClientRect();
+  return document.elementFromPoint(left + 1, top + height / 2) === text;
+}
+"""
+
+
+def test_the_ends_of_an_axis_are_not_cut_on_a_phone(tab: Tab, site: Site) -> None:
+    tab.page.set_viewport_size({"width": 360, "height": 800})
+    for path in (f"/experiments/{site.experiment}/", "/datasets/reasoning/"):
+        first = tab.open(path).locator("svg.ruler.large > text[text-anchor=middle]").first
+        assert first.text_content() == "0"
+        assert first.evaluate(_EDGE_IS_SEEN), path
+
+
 _IS_ON_TOP = """
 option => {
   option.scrollIntoView({ block: "center" });
