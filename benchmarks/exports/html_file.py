@@ -134,11 +134,11 @@ def tables_html(
     notes: Sequence[str] = (),
     images: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """A page of statements, tables and charts: what can be said first. Empty ``sentences`` and columns that say nothing
-    in any row are left out, ``images`` are as in ``Head``."""
+    """A page of statements, tables and charts: what can be said first. Empty ``sentences``, tables without rows, and
+    columns that say nothing in any row are left out, ``images`` are as in ``Head``."""
     said = "".join(f"<li>{escape(visible(sentence))}</li>" for sentence in sentences if sentence)
     parts = [_opening(visible(title), visible(lead)), f"<ul>{said}</ul>\n" if said else ""]
-    for table in tables:
+    for table in (each for each in tables if each.rows):
         columns = [
             column for column in zip(table.heads, *table.rows, strict=True) if not _NOTHING.issuperset(column[1:])
         ]

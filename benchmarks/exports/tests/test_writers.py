@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from benchmarks.exports import parquet_file
-from benchmarks.exports.html_file import Head, html_pieces
+from benchmarks.exports.html_file import Head, TextTable, html_pieces, tables_html
 from benchmarks.exports.rows import PLAIN_FIELDS, ResultRow, ScoreCell
 from benchmarks.exports.text_files import BYTE_ORDER_MARK, csv_pieces, defused, jsonl_pieces
 
@@ -223,3 +223,11 @@ def test_a_row_group_of_long_texts_ends_early(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(parquet_file, "GROUP_CHARACTERS", 100)
     rows = (replace(ROW, actual_output="x" * 60) for _ in range(10))
     assert len(list(parquet_file.parquet_pieces(rows, METRICS))) == 6
+
+
+def test_a_page_has_no_table_without_rows_and_no_column_without_values() -> None:
+    tables = [TextTable("None ran", ["Model"], []), TextTable("Two ran", ["Model", "Cost"], [["one", "–"], ["two", ""]])]
+    html = tables_html("Prompts", "2 runs", [], tables)
+    assert "None ran" not in html
+    assert html.count('<th scope="col">') == 1
+    assert "<tr><td>one</td></tr>" in html
