@@ -98,6 +98,9 @@ _ASKS_NOW = Case(
 """The model that the next answers or verdicts of a run come from."""
 
 
+_JUST_ENDED = timedelta(minutes=10)
+
+
 class HeadlineNumber(Func):
     """Of a run's summary, a number of its headline: the strict ``mean``, or ``low`` and ``high`` of its interval."""
 
@@ -204,7 +207,9 @@ def turns() -> dict[str, Any]:
     for name, most in of_providers.items():  # a system without models has the name of its provider
         begins = Left(Concat("asks_now", Value("/")), len(name) + 1)
         places.append(When(Exact(begins, f"{name}/"), then=Value(most)))
-    others = Run.objects.filter(status=RunStatus.RUNNING, progressed_at__isnull=False).exclude(pk=OuterRef("pk"))
+    # Of one that has just ended, the places are free, and answers are on their way.
+    lately = Q(status=RunStatus.RUNNING) | Q(completed_at__gt=timezone.now() - _JUST_ENDED)
+    others = Run.objects.filter(lately, progressed_at__isnull=False).exclude(pk=OuterRef("pk"))
     others = others.annotate(asks_now=_ASKS_NOW).filter(asks_now=OuterRef("asks_now")).order_by("-progressed_at")
     p95 = Cast(KeyTextTransform("p95", KeyTransform("latency_ms", "summary")), FloatField())
     limited = Q(status=RunStatus.RUNNING, places__isnull=False)

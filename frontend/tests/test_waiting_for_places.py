@@ -84,6 +84,15 @@ def test_a_limited_provider_that_answers_nobody_is_silent(client: Client, other:
     assert "slow has not answered since" in words(client, f"/runs/{waiting.pk}/")
 
 
+def test_the_places_of_a_run_that_has_just_ended_are_taken_at_once(client: Client) -> None:
+    waiting, other = running(quiet=245), running(quiet=5)
+    ended = Run.objects.filter(pk=other.pk)
+    ended.update(status=RunStatus.COMPLETED, completed_at=timezone.now() - timedelta(seconds=4))
+    assert PLACE in words(client, f"/runs/{waiting.pk}/")
+    ended.update(progressed_at=timezone.now() - timedelta(seconds=200))
+    assert SILENT in words(client, f"/runs/{waiting.pk}/")
+
+
 def test_without_a_limit_no_request_waits_for_another_and_a_model_may_have_its_own(
     client: Client, settings: Any
 ) -> None:

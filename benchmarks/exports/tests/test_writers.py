@@ -226,7 +226,10 @@ def test_a_row_group_of_long_texts_ends_early(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_page_has_no_table_without_rows_and_no_column_without_values() -> None:
-    tables = [TextTable("None ran", ["Model"], []), TextTable("Two ran", ["Model", "Cost"], [["one", "–"], ["two", ""]])]
+    tables = [
+        TextTable("None ran", ["Model"], []),
+        TextTable("Two ran", ["Model", "Cost"], [["one", "–"], ["two", ""]]),
+    ]
     html = tables_html("Prompts", "2 runs", [], tables)
     assert "None ran" not in html
     assert html.count('<th scope="col">') == 1
