@@ -216,11 +216,11 @@ def test_the_change_with_the_shapes_is_over_the_classes_that_are_asked_at_both_e
         "no significant change."
     ) in said
     assert "Without Transitivity, not asked at both ends." in said
-    assert "The score falls" not in page(client, f"/canvases/{dataset.slug}/?run={run.pk}")
+    assert "score falls" not in page(client, f"/canvases/{dataset.slug}/?run={run.pk}")
     fallen = make_scored_run(dataset, [float(task.n_shapes == 3) for task in tasks], metrics=["task_score"])
     assert f"falls from 1.000 with 3 shapes (n = {few} of {few}) to 0.000" in page(
         client, f"/runs/{fallen.pk}/surface/"
     )
-    assert "The score falls from 1.000 with 3 to 0.000 with 8 shapes, without transitivity." in page(
-        client, f"/canvases/{dataset.slug}/?run={fallen.pk}"
-    )
+    gallery = page(client, f"/canvases/{dataset.slug}/?run={fallen.pk}")
+    assert "Without transitivity, the score falls from 1.000 with 3 to 0.000 with 8 shapes." in gallery
+    assert '<h2>By number of shapes <span class="soft">with transitivity</span></h2>' in gallery, "all classes there"

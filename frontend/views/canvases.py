@@ -27,7 +27,7 @@ from benchmarks.presentation.texts import visible
 from benchmarks.queries import canvas_sets as reads
 from benchmarks.queries.benchmarks import benchmarks_of
 from benchmarks.queries.live import live_state
-from benchmarks.queries.shapes import ends_of_shapes
+from benchmarks.queries.shapes import ShapesEnds, ends_of_shapes
 from benchmarks.queries.tables.canvas_sets import (
     AUDIT,
     BY_CLASS,
@@ -139,6 +139,8 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
     page = paged(request, lambda after, before: reads.gallery_page(canvas_set, filters, after, before))
     outcomes = reads.outcomes_on(run.pk, filters.task, page.rows) if run else {}
     by_class, by_shapes = (class_rows(slug, run), shape_rows(slug, run)) if run else ([], [])
+    ends = ends_of_shapes(run, run.headline) if run else None
+    trend, left_out = _trend(ends) if ends else ("", "")
     context = {
         "filters": filters,
         "choices": _choices(request.GET, canvas_set, runs, run, sorts=SORTS if sortable else ()),
@@ -149,7 +151,8 @@ def gallery(request: HttpRequest, slug: str) -> HttpResponse:
         "run": run,
         "classes": BY_CLASS.of(by_class) if run else None,
         "shapes": BY_SHAPES.of(by_shapes) if len(by_shapes) > 1 else None,
-        "said": _said_of_run(run, by_class) if run else "",
+        "said": _said_of_run(run, by_class, trend) if run else "",
+        "left_out": left_out,
         "answers": reads.answers_of(canvas_set, filters.task) if filters.task else [],
         **_head(request, canvas_set),
     }
@@ -369,15 +372,13 @@ def _usual_run(runs: Sequence[Run]) -> Run | None:
     return next((run for run in completed if not run.is_baseline), next(iter(completed), None))
 
 
-def _said_of_run(run: Run, by_class: Sequence[LevelRow]) -> str:
-    """How the run whose answers the gallery shows scored, on which classes best and worst, and whether the score
-    changes from the fewest shapes to the most."""
+def _said_of_run(run: Run, by_class: Sequence[LevelRow], trend: str) -> str:
+    """How the run whose answers the gallery shows scored, on which classes best and worst, and its ``trend``."""
     numbers = run.numbers_of(run.headline)
     if numbers.mean is None:
         return ""
     counted = sentences.n_of_mean(run.headline, numbers)
     said = f"{visible(run.model)} scores {score(numbers.mean)} on this set, n = {counted}"
-    trend = _trend(run)
     if len(by_class) < 2:
         return f"{said}.{trend}"
     best, worst = by_class[0], by_class[-1]
@@ -386,13 +387,14 @@ def _said_of_run(run: Run, by_class: Sequence[LevelRow]) -> str:
     return f"{said}: best on {best.name.lower()}, worst on {worst.name.lower()}.{trend}"
 
 
-def _trend(run: Run) -> str:
-    ends = ends_of_shapes(run, run.headline)
-    if ends is None or not ends.change:
-        return ""
+def _trend(ends: ShapesEnds) -> tuple[str, str]:
+    """How the score changes from the fewest shapes to the most, and the classes that are left out of it."""
+    if not ends.change:
+        return "", ""
+    left_out = listed([*map(words, ends.missing)])
+    score_of = f"Without {left_out}, the score" if left_out else "The score"
     few, many = f"{score(ends.first.mean)} with {ends.few}", f"{score(ends.last.mean)} with {ends.many} shapes"
-    without = f", without {listed([*map(words, ends.missing)])}" if ends.missing else ""
-    return f" The score {ends.change} from {few} to {many}{without}."
+    return f" {score_of} {ends.change} from {few} to {many}.", left_out
 
 
 def _tabs(request: HttpRequest, canvas_set: CanvasSet) -> dict[str, object]:
