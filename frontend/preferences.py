@@ -298,7 +298,7 @@ class PooledRow(PreferenceRow):
 
 @dataclass(frozen=True, slots=True)
 class JudgedOrder:
-    """What the judge chose when it saw the answer of ``first`` first."""
+    """What the judge chose when it saw the answer of ``first`` first, as ``chose x``, ``tie`` or ``no verdict``."""
 
     result: Result
     first: str
@@ -444,7 +444,7 @@ def _pair_row(
     compared: Mapping[tuple[int, str], Result],
 ) -> PairRow:
     names: dict[int | None, str] = {each["run"]: each["name"] for each in row.candidates} | {None: "Tie"}
-    titles = {DISAGREE: _disagreement(row), TIE: "Tie", IDENTICAL: "Identical", "": "–"}
+    titles = {DISAGREE: f"No winner: {_disagreement(row).lower()}", TIE: "Tie", IDENTICAL: "Identical", "": "–"}
     winner = "" if pair.verdict in titles else names[int(pair.verdict)]
     shown = [results[pk] for pk in pair.results.values()]
     known = shown[0].task.known_answer or {}
@@ -452,8 +452,9 @@ def _pair_row(
     for result in shown:
         order = result.task.known_answer or {}
         meant = {"first": names[order["first"]], "tie": names[None], "second": names[order["second"]]}
+        said = {"first": f"chose {meant['first']}", "tie": "tie", "second": f"chose {meant['second']}"}
         score = next(iter(result.scores.all()), None)
-        choice = "No verdict" if score is None or score.value is None else meant[choice_of(score.value)]
+        choice = "no verdict" if score is None or score.value is None else said[choice_of(score.value)]
         reason = result.error_message if score is None else score.reason
         orders.append(JudgedOrder(result, meant["first"], choice, reason))
         chosen.update({meant[own]: times for own, times in people[result.task.content_hash].items()})

@@ -312,7 +312,8 @@ def _proposed(pair: tuple[Run, Run]) -> Cell:
     first, second = pair
     names = [f"{run.model_label} {run.variant}".strip() for run in pair]
     link = _to_preference(pair, f"{names[0]} or {names[1]}", "row-link anywhere")
-    about = f"{first.dataset.title} · runs {first.pk} and {second.pk}"
+    scores = " and ".join(score(getattr(run, "score", None)) for run in pair)
+    about = f"{first.dataset.title} · runs {first.pk} and {second.pk} scored {scores}"
     return [link, Group([Words(about, "soft small anywhere")], block=True)]
 
 
@@ -330,7 +331,6 @@ PROPOSED_PAIRS = Table[tuple[Run, Run]](
     "Pairs of runs that answered the same tasks",
     [
         Column("Compare", _proposed, "name"),
-        Column("Scores", lambda pair: " and ".join(score(getattr(run, "score", None)) for run in pair), "number"),
         Column("Set up", _judge_pair, "number", hidden_head=True, bare=True),
     ],
     region=True,
