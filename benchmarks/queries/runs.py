@@ -421,10 +421,12 @@ def moved_by(old: DatasetVersion, new: DatasetVersion, most: int) -> list[tuple[
 
 
 def runs_with_surface(model: str, most: int = 5) -> list[Run]:
-    """The latest completed runs on whole canvas sets, which have a difficulty surface: those of the model first."""
+    """The latest completed runs on whole canvas sets, which have a difficulty surface, newest first; those of the model
+    are preferred."""
     on_canvases = runs().filter(status__in=COMPLETED, limit=None).exclude(representation="")
     own_first = Case(When(model=model, then=0), default=1)
-    return list(on_canvases.exclude(model__startswith="baseline/").order_by(own_first, "-pk")[:most])
+    found = on_canvases.exclude(model__startswith="baseline/").order_by(own_first, "-pk")[:most]
+    return sorted(found, key=lambda run: run.pk, reverse=True)
 
 
 def runs_to_rescore(old: DatasetVersion, new: DatasetVersion, most: int) -> list[Run]:

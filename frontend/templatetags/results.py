@@ -143,12 +143,13 @@ def result_rows(
 
 @register.simple_tag
 def shared_reason(rows: Sequence[ResultRow]) -> tuple[str, str]:
-    """The reason that several results share, and which these are: all, or all without an answer; empty otherwise."""
+    """The reason that several results share, and which of a page these are: all, or those without an answer; empty
+    otherwise."""
     lost = [row for row in rows if _is_lost(row.result)]
     for some, of in ((rows, ""), (lost, " without an answer")):
         reasons = {_reason(row.result) for row in some}
         if len(some) > 1 and len(reasons) == 1 and any(reasons):
-            return reasons.pop(), f"all {numbers.number(len(some))}{of}"
+            return reasons.pop(), f"these {numbers.number(len(some))}{of}"
     return "", ""
 
 

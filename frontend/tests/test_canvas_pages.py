@@ -176,8 +176,10 @@ def test_the_hardest_canvas_has_the_smallest_share_of_correct_answers(client: Cl
 def test_a_run_without_a_surface_leads_to_those_that_have_one(client: Client) -> None:
     canvas_set = make_canvas_set((3, 4))
     drawn = make_scored_run(canvas_set.dataset, [1.0] * 30, metrics=["task_score"])
+    other = make_scored_run(canvas_set.dataset, [1.0] * 30, metrics=["task_score"], model="a/other")
     html = page(client, f"/runs/{make_scored_run().pk}/surface/")
-    assert f'href="/runs/{drawn.pk}/surface/"' in html
+    listed = re.findall(r'href="/runs/(\d+)/surface/"', html)
+    assert listed == [str(other.pk), str(drawn.pk)], "newest first"
     assert f"&amp;dataset={canvas_set.dataset.slug}" in html
 
 

@@ -20,11 +20,12 @@ def test_a_rescoring_is_estimated_started_and_listed_beside_the_run(client: Clie
     shown = f"/runs/{source.pk}/"
     assert f'href="{shown}rescore/"' in client.get(shown).content.decode()
     form = client.get(f"{shown}rescore/").content.decode()
-    assert "Score the 3 stored answers of loop/model again, as a run to" in form
+    said = " ".join(form.split())
+    assert "Scores the 3 stored answers of loop/model again. The model is not asked; only a judge costs." in said
     assert 'type="hidden" name="metrics" value="exact_match"' in form
     assert 'type="checkbox" name="metrics"' not in form, "no wall of metrics"
     assert "Present scores" in form
-    assert "Only a judge costs; the model is not asked." in " ".join(form.split())
+    assert f">compare</a>; run {source.pk} keeps its scores." in said
     assert 'Exact match <span class="soft">as before</span>' in form
     opened = client.post(f"{shown}rescore/", {"metrics": "exact_match", "given": "exact_match", "do": "metrics"})
     boxes = " ".join(opened.content.decode().split())

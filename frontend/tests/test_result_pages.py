@@ -163,7 +163,7 @@ def test_a_run_says_what_failed_and_leads_to_the_results_of_each_reason(client: 
     assert [pk.pk for pk in results if f"/results/{pk.pk}/" in rows] == [results[0].pk]
     Result.objects.filter(outcome="wrong").update(failure="Another <number>")
     alike = page(client, f"/runs/{run.pk}/?outcome=wrong").partition('id="results"')[2]
-    assert "Reason for all 2: Another &lt;number&gt;" in alike
+    assert "Reason for these 2: Another &lt;number&gt;" in alike
     assert alike.count("Another") == 1, "a reason that rows share is said once"
     partly = RunStatus.COMPLETED_WITH_ERRORS
     lost = make_scored_run(make_dataset(3, slug="lost"), values=(0.0, None, None), answer="five", status=partly)
@@ -176,7 +176,7 @@ def test_a_run_says_what_failed_and_leads_to_the_results_of_each_reason(client: 
     assert mixed.count("Too late") == 1, "a cause that the head says is not said again"
     assert mixed.count("No answer</span>") == 2
     alone = page(client, f"/runs/{lost.pk}/?outcome=provider_error")
-    assert "Reason for all 2: Timeout: Too late" in alone, "there the head is folded"
+    assert "Reason for these 2: Timeout: Too late" in alone, "there the head is folded"
 
 
 def test_a_run_is_read_from_the_verdict_to_its_parameters(client: Client) -> None:

@@ -53,7 +53,7 @@ def test_experiments_and_single_runs_stand_in_one_list_newest_first(client: Clie
 
 def test_the_best_of_an_experiment_is_no_baseline_and_so_far_until_all_have_ended(client: Client) -> None:
     experiment = made_experiment()
-    assert "Best of 2: 0.950 large" in words(client, "/experiments/")
+    assert "Best of 2: 0.950 large; other 0.125" in words(client, "/experiments/")
     experiment.runs.filter(model="a/small").update(status=RunStatus.RUNNING, active_since=timezone.now())
     assert "Best of 2 so far: 0.950 large" in words(client, "/experiments/")
     for name in ("reference", "random"):
@@ -165,11 +165,13 @@ def test_filters_are_chips_that_can_be_removed(client: Client) -> None:
     make_scored_run(make_dataset(2, slug="sums"), model="a/first", tags=["t"])
     made_experiment()
     nobody = page(client, "/runs/?model=nobody")
-    assert "Remove “Model: nobody” (2 rows)" in nobody
+    assert "Remove “Model: nobody”</a>" in nobody, "how many there are without any filter, the tabs say"
     assert 'href="?model=a%2Ffirst">a/first</a>' in nobody, "models with runs are offered in its place"
     nothing = words(client, "/runs/?model=a%2Ffirst&tag=other&days=7")
     assert "No run matches all 3 filters." in nothing
-    assert re.findall("Remove “(.+?)”", nothing) == ["Tag: other"], "without another one there would be no row either"
+    assert re.findall(r"Remove “(.+?)” \(1 row\)", nothing) == ["Tag: other"], (
+        "without another one there would be no row either"
+    )
     for query, rows in (
         ("?model=a%2Flarge", 1), ("?text=first", 1), ("?text=autumn", 1), ("?text=PROMPTS", 1), ("?tag=t", 1),
         ("?days=7", 2), ("?dataset=sums&status=completed", 1),
@@ -313,9 +315,11 @@ def test_runs_in_the_order_of_their_scores_say_that_these_do_not_compare(client:
     heading = ">Sums · Exact match</th>"
     assert said in (html := words(client, "/runs/single/?sort=-score"))
     assert heading in html
+    assert ">n = 2 of 2<" in html, "the head says the metric"
     for path in ("/runs/single/", "/runs/single/?sort=-score&dataset=sums"):
         assert said not in (html := words(client, path))
         assert heading not in html
+        assert ">Exact match, n = 2 of 2<" in html
 
 
 def test_runs_in_the_order_of_their_scores_stand_by_benchmark_and_their_order_is_a_chip(client: Client) -> None:

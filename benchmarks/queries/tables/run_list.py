@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, LOST, STOPPED, Outcome, Run, RunStatus, ScoreDrop
@@ -31,7 +32,7 @@ from benchmarks.presentation.numbers import MISSING, UNKNOWN, number, plural, po
 from benchmarks.presentation.sentences import error_sentence, first_sentence
 from benchmarks.presentation.tables import Column, Shown, Table
 from benchmarks.queries.run_list import Listed, ListedExperiment, ListedRun, listed_runs
-from benchmarks.queries.tables.runs import asked, cost, headline, left_out, marks, origin, without_points
+from benchmarks.queries.tables.runs import asked, cost, headline, left_out, marks, n_of_headline, origin, without_points
 
 FORM = "selected"
 """The form that the boxes belong to."""
@@ -113,14 +114,22 @@ def _strip(runs: Sequence[Run]) -> Cell:
     strip = Strip(others, Mean(_mean(best), low, high), None, label, width=120)
     name = ", ".join(filter(None, [best[0].model.rpartition("/")[2], best[0].variant]))
     is_highest = not best[0].is_baseline and all(_mean(best) > other for other in others)
-    return [strip, *([_beneath(f"{of_several}{score(_mean(best))} {name}")] if is_highest else [])]
+    return [strip, *([_beneath(f"{of_several}{score(_mean(best))} {name}{_range(others)}")] if is_highest else [])]
+
+
+def _range(others: Sequence[float]) -> str:
+    """Of scores whose marks may hide one another: ``; others 0.000 to 0.799``."""
+    if not others:
+        return ""
+    low, high = score(min(others)), score(max(others))
+    return f"; {'others' if len(others) > 1 else 'other'} {low}{f' to {high}' if high != low else ''}"
 
 
 def _mean(runs: Sequence[Run]) -> float:
     return sum(run.headline_mean or 0.0 for run in runs) / len(runs)
 
 
-def _finding(row: Listed) -> Cell:
+def _finding(row: Listed, *, grouped: bool = False) -> Cell:
     if isinstance(row, ListedExperiment):
         waits = row.progress.ended < row.progress.runs
         if not row.findings:
@@ -130,7 +139,7 @@ def _finding(row: Listed) -> Cell:
     if run.status in COMPLETED:
         drop = [_drop(row.drop, run)] if row.drop else []
         mean, what = headline(run)
-        return [*drop, Group([mean], "mean"), _beneath(what), *without_points(run)]
+        return [*drop, Group([mean], "mean"), _beneath(n_of_headline(run) if grouped else what), *without_points(run)]
     if run.is_live or run.status == RunStatus.PAUSED:
         return _first(_stopped_by(run), _so_far(run))
     kept = f"{plural(_kept(run), 'answer')} kept" if run.total else ""
@@ -226,6 +235,9 @@ def listed_table(
     columns = [
         named if column.kind == "name" else column for column in LISTED.columns if drawn or column.cell is not _bar
     ]
+    if grouped:
+        finding = partial(_finding, grouped=True)
+        columns = [replace(column, cell=finding) if column.cell is _finding else column for column in columns]
     return replace(LISTED, columns=columns, group=_group if grouped else None).where(
         cost=any(cell_text(_cost(row)) not in (UNKNOWN, MISSING) for row in rows)
     )

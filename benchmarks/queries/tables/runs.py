@@ -53,8 +53,14 @@ def left_out(run: Run) -> list[str]:
 def headline(run: Run) -> tuple[Mean, str]:
     """The score of a run, and what it is the mean of: the metric and its n of N."""
     of = run.numbers_of(run.headline)
+    return Mean(of.mean, of.low, of.high), f"{metric_title(run.headline)}, {n_of_headline(run)}"
+
+
+def n_of_headline(run: Run) -> str:
+    """``n = 24 of 26 (92.3%), at least 0.850``"""
+    of = run.numbers_of(run.headline)
     n_of = sentences.n_of_expected(of.n, of.n_expected) if run.is_live else sentences.n_of_mean(run.headline, of)
-    return Mean(of.mean, of.low, of.high), f"{metric_title(run.headline)}, n = {n_of}"
+    return f"n = {n_of}"
 
 
 def cost(run: Run) -> Money | str:
