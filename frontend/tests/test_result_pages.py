@@ -291,6 +291,23 @@ def test_a_failed_result_shows_its_error_and_attempts(client: Client) -> None:
     assert "Attempts (1)" in html
     attempts = html[html.index("Attempts (1)") :]
     assert all(part in attempts for part in ("40\u00a0ms", "2\u00a0min", "Timeout"))
+    assert '<button type="submit" class="primary">Retry 1 error of run' in html
+    run.results.update(error_kind="bad_request")
+    html = page(client, f"/runs/{run.pk}/results/{run.results.get().pk}/")
+    assert "Check what was sent before you retry." in html
+    assert '<button type="submit">Retry 1 error of run' in html, "the same request would fail alike"
+
+
+def test_requests_of_which_several_were_answered_are_not_called_attempts(client: Client) -> None:
+    run = make_scored_run(values=(1.0,), answer="2")
+    result = run.results.get()
+    sent = {"number": 1, "waited_ms": 0.0, "duration_ms": 1.0, "error_kind": "", "status": 200, "message": ""}
+    Transcript.objects.filter(result=result).update(attempts=[{**sent, "error_kind": "timeout"}, sent])
+    assert "Attempts (2)" in page(client, f"/runs/{run.pk}/results/{result.pk}/")
+    Transcript.objects.filter(result=result).update(attempts=[sent, sent])
+    html = page(client, f"/runs/{run.pk}/results/{result.pk}/")
+    assert "Requests (2)" in html
+    assert "Attempt" not in html
 
 
 def test_a_reason_that_the_verdict_says_is_not_said_again(client: Client) -> None:

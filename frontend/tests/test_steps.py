@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks.dataset_format.parsing import parse_dataset
-from benchmarks.models import DatasetVersion, Result, Score, StoredStep, Transcript
+from benchmarks.models import DatasetVersion, Result, Run, Score, StoredStep, Transcript
 from benchmarks.providers.steps import Step
 from benchmarks.queries.steps import Steps
 from benchmarks.services.datasets.versions import import_dataset
@@ -203,6 +203,14 @@ def test_the_world_before_and_after_the_calls_is_shown_beside_what_is_expected(c
     assert "The calls changed nothing." in text_of(client, address(result) + "?view=state")
 
 
+def test_scores_beside_the_steps_stand_apart_from_facts_and_name_their_judge(client: Client) -> None:
+    result = make_scored_run(values=(1.0,), answer="2").results.get()
+    assert "Scores Exact match 1.000 Facts Time" in text_of(client, address(result))
+    Score.objects.filter(result=result).update(judge={"prompt": "Is it?", "raw_reply": "1"})
+    Run.objects.filter(pk=result.run_id).update(judge_model="acme/judge")
+    assert "Scores Exact match 1.000 judged by acme/judge Facts Time" in text_of(client, address(result))
+
+
 def test_a_task_without_a_world_has_no_state(client: Client) -> None:
     result = pushed("acme/agent", [FIND])
     assert "State before and after" not in text_of(client, address(result))
@@ -215,7 +223,7 @@ def test_what_a_result_cost_and_its_final_answer_stand_beside_its_steps(client: 
     Result.objects.filter(pk=result.pk).update(duration_ms=1500, tokens_in=12, tokens_out=3)
     shown = text_of(client, address(result))
     assert "Final answer after step 1 Done." in shown
-    assert "Time 1.5 s Tokens 12 in, 3 out Cost" in shown
+    assert "Facts Time 1.5 s Tokens 12 in, 3 out Cost" in shown
     assert f"Other runs {int(other.outcome == 'correct')} of 1 correct" in shown
     assert "Clear" not in shown
     assert "No step contains “nowhere”." in text_of(client, address(result) + "?text=nowhere")

@@ -17,7 +17,7 @@ from benchmarks.metrics.conversations import turn_answers
 from benchmarks.models import LOST, Dataset, Outcome, Result, Run, Score, Transcript
 from benchmarks.presentation.actions import ACTIONS, refusal
 from benchmarks.presentation.numbers import plural
-from benchmarks.presentation.sentences import error_advice, score_with_status
+from benchmarks.presentation.sentences import FAILS_ALIKE, error_advice, score_with_status
 from benchmarks.queries import results as reads
 from benchmarks.queries.canvas_sets import canvas_of_task, doubt_about
 from benchmarks.queries.steps import Steps, has_steps
@@ -91,8 +91,10 @@ def result(request: HttpRequest, run_pk: int, pk: int) -> HttpResponse:
         "conversation": _conversation(result, texts),
         "seed": result.run.sent_seed(result.repeat),
         "attempts": attempt_rows(transcript.attempts) if transcript else [],
+        "request_noun": _request_noun(transcript),
         "advice": error_advice(result.error_kind, result.outcome) if result.error_message else "",
         "retry": _retry_label(request, result.run),
+        "fails_alike": result.error_kind in FAILS_ALIKE,
         "rescore": may_launch(request.user) and refusal("rescore", result.run) is None,
         "failed_again": _failed_again(transcript.attempts[-1]) if transcript and transcript.attempts else None,
         "may_copy": may_copy(request, result.run),
@@ -238,6 +240,12 @@ def _retry_label(request: HttpRequest, run: Run) -> str:
     """What the button says that retries the errors of the run; empty if that is not possible."""
     possible = may_launch(request.user) and refusal("retry", run) is None
     return ACTIONS["retry"].label.format(errors=plural(run.errors, "error")) if possible else ""
+
+
+def _request_noun(texts: Transcript | None) -> str:
+    """Of a conversation or with tools, several requests were answered, which are no attempts at one answer."""
+    answered = sum(not attempt["error_kind"] for attempt in texts.attempts) if texts else 0
+    return "Request" if answered > 1 else "Attempt"
 
 
 def _failed_again(attempt: Mapping[str, Any]) -> dict[str, object] | None:
