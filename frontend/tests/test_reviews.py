@@ -205,11 +205,13 @@ def test_the_form_proposes_no_more_labels_than_the_chosen_runs_have_answers(clie
     assert "With 8, its agreement with people is known to ±34.3 points at most." in form
     assert f'href="/runs/new/?like={run.pk}">Run more tasks' in form, "no other run has enough"
     assert "What labels can show" not in form
+    assert '<button type="submit" id="create">Create review' in form, "more answers come first"
     other = make_scored_run(make_dataset(40, slug="more"), values=[1.0] * 40)
     form = client.get(f"/reviews/new/?runs={run.pk}&metric={run.metrics[0]}").content.decode()
     assert re.search(rf'href="[^"]*runs={run.pk},{other.pk}">\s*Add 1 run to reach 40<', form)
     more = client.get(f"/reviews/new/?runs={run.pk},{other.pk}").content.decode()
     assert "labels are needed" not in more
+    assert '<button type="submit" id="create" class="primary">Create review' in more
     assert "What labels can show" in more
 
 
@@ -233,7 +235,7 @@ def test_a_closed_review_concludes_with_its_agreement_and_the_answers_in_dispute
     assert "People and Exact match agree on 2 of 3 answers" in html
     assert "You need 40 labeled answers to decide whether to rely on the scores." in html
     assert re.findall(r"/results/(\d+)/", html.partition("Conclusion")[2]) == [str(first.pk)]
-    assert "People and scores agree on 2 of 3 answers." in client.get("/reviews/").content.decode()
+    assert "People and scores agree on 2 of 3 answers. A decision needs 40." in client.get("/reviews/").content.decode()
 
 
 def test_labels_of_tasks_in_one_cluster_are_one_sample_of_the_agreement() -> None:

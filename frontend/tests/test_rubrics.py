@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from benchmarks.models import Result, Run, Score
+from benchmarks.models import Result, Run, Score, Transcript
 from tests.loopback.replies import Asked
 from tests.support.factories import JUDGE, MODEL, make_dataset, make_run
 from tests.support.running import VERDICT, Endpoint, judge_prompts, model_requests, worked
@@ -75,6 +75,17 @@ def test_a_rubric_is_tried_on_one_result_and_nothing_is_stored(client: Client, a
     assert "polite" not in prompt
     assert list(Score.objects.order_by("pk").values()) == before
     assert model_requests(server) == asked
+
+
+def test_an_answer_as_expected_stands_once_beside_the_rubric(client: Client, answered: tuple[Any, Result]) -> None:
+    _, result = answered
+    assert result.transcript.actual_output == result.task.expected_output == "2"
+    html = client.get(page_of(result)).content.decode()
+    assert '<h2>Expected and answer <span class="tag">Identical</span></h2>' in html
+    assert "<h2>Answer</h2>" not in html
+    Transcript.objects.filter(result=result).update(actual_output="3")
+    html = client.get(page_of(result)).content.decode()
+    assert html.index("<h2>Answer</h2>") < html.index("<h2>Expected answer</h2>")
 
 
 def test_the_run_is_rescored_with_the_rubric_that_was_tried(client: Client, answered: tuple[Any, Result]) -> None:

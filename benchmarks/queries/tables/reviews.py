@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.models import ReviewItem, ReviewQueue
 from benchmarks.presentation.cells import Button, Cell, Group, Link, Mean, Moment, Words
+from benchmarks.presentation.judges import ENOUGH
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import MISSING, n_of, number, plural, score
 from benchmarks.presentation.tables import Column, Table
@@ -114,7 +115,8 @@ class DoneReview:
             return "All labels are given. Close the review to see how far they agree with the scores."
         if found is None:
             return "Closed"
-        return f"People and scores agree on {n_of(found.n - len(found.disagreements), found.n)} answers."
+        agreed = f"People and scores agree on {n_of(found.n - len(found.disagreements), found.n)} answers."
+        return f"{agreed} A decision needs {ENOUGH}." if found.n < ENOUGH else agreed
 
 
 def _agreement(done: DoneReview) -> Mean | None:
