@@ -122,12 +122,14 @@ class TaskAnalysis:
 
     @property
     def headline(self) -> str:
-        """How many tasks somebody should do something about."""
+        """How many tasks somebody should read, and how many are too easy."""
         if self.effective is None:
             return self.verdict
-        count, tasks = len(self.flagged), plural(len(self.tasks), "task")
-        need = "needs" if count == 1 else "need"
-        return f"{number(count)} of {tasks} {need} a look." if count else f"None of {tasks} needs a look."
+        count = len({place for kind in FLAGS if kind != "saturated" for place in self.flags[kind]})
+        easy = len(self.flags["saturated"])
+        tasks, need = plural(len(self.tasks), "task"), "need" if count > 1 else "needs"
+        said = f"{number(count) if count else 'None'} of {tasks} {need} a look"
+        return f"{said}; {number(easy)} {'is' if easy == 1 else 'are'} too easy." if easy else f"{said}."
 
     @property
     def to_do(self) -> list[tuple[str, str, int, str]]:

@@ -191,7 +191,7 @@ def test_the_tasks_show_how_each_model_answers_them(client: Client) -> None:
     right, wrong = '<i class="is-correct"></i>', '<i class="is-wrong"></i>'
     assert f'aria-label="2 of 2 correct">{right}{right}</span>' in html
     assert f'aria-label="1 of 2 correct">{right}{wrong}</span>' in html
-    assert "Models: good, poor; latest full run of each." in html
+    assert "Models, left to right: good, poor; latest full run of each." in html
 
 
 def test_a_dataset_without_a_run_shows_its_first_tasks(client: Client) -> None:
@@ -212,7 +212,7 @@ def test_the_flags_of_an_analysis_are_links_to_their_tasks(client: Client) -> No
     for model in ("a/one", "a/two", "a/three"):
         make_scored_run(dataset, [1.0, 1.0, 0.0], model=model)
     html = page(client, f"/datasets/{dataset.slug}/analysis/")
-    assert "<strong>3 of 3 tasks need a look.</strong>" in html
+    assert "<strong>1 of 3 tasks needs a look; 2 are too easy.</strong>" in html
     first = html[html.index("<tbody>") :].partition("</tr>")[0]
     assert "tint-wrong" in first
     assert 'class="tag flag is-' in first.partition("</th>")[0], "beside the name"
@@ -234,13 +234,26 @@ def test_a_version_without_a_run_offers_to_run_the_current_one(client: Client) -
     make_dataset(4, slug="sums")
     html = page(client, "/datasets/sums/?version=1")
     assert '<a class="button primary" href="/runs/new/?dataset=sums">Run version 2</a>' in html
+    assert "New runs use version 2, which has no runs either." in html
     assert '<span class="tag caution">Version 2 is current</span>' in html
     assert "is current</span>" not in page(client, "/datasets/sums/")
 
 
+def test_an_old_version_without_a_run_leads_to_the_analysis_of_the_current_one(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    make_scored_run(make_dataset(4, slug="sums"), [1.0] * 4)
+    html = page(client, "/datasets/sums/analysis/?version=1")
+    assert "New runs use version 2, which has 1 run." in html
+    assert '<a class="button primary" href="/datasets/sums/analysis/">Show version 2</a>' in html
+    assert "Run version 2" not in html
+
+
 def test_the_whole_file_of_a_dataset_is_shown_in_the_browser(client: Client) -> None:
     make_dataset(3, slug="sums")
-    assert 'download.yaml?version=1&amp;show=1">Show whole file</a>' in page(client, "/datasets/sums/files/")
+    html = page(client, "/datasets/sums/files/")
+    assert 'download.yaml?version=1&amp;show=1">Show whole file</a>' in html
+    assert 'class="button primary" href="/datasets/sums/download.yaml?version=1"' in html
+    assert "<dt>Tasks</dt>" not in html, "the head says them"
     shown = client.get("/datasets/sums/download.yaml?version=1&show=1")
     assert shown.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert "Content-Disposition" not in shown.headers

@@ -109,6 +109,8 @@ def test_the_page_of_a_dataset_says_a_drop_once(client: Client) -> None:
     nights = [make_scored_run(dataset, [right] * 20, model="ollama/b") for right in (1.0, 0.0)]
     turn = ScheduledRun.objects.create(schedule=schedule, run=nights[1], due_at=timezone.now())
     assert "Score over time" in client.get("/datasets/sums/").content.decode(), "nothing else says it"
+    make_scored_run(dataset, [1.0] * 10 + [0.0] * 10, model="a/other")
+    assert "these tasks can show" in client.get("/datasets/sums/").content.decode()
     numbers = {"difference": -1, "low": -1, "high": -0.8, "p_adjusted": 0.001, "n_shared": 20, "sentence": "Fell."}
     ScoreDrop.objects.create(scheduled_run=turn, compared_with=nights[0], metric="exact_match", **numbers)
     html = " ".join(client.get("/datasets/sums/").content.decode().split())
@@ -116,6 +118,7 @@ def test_the_page_of_a_dataset_says_a_drop_once(client: Client) -> None:
     assert f"From 1.000 in run {nights[0].pk} to 0.000 in run {nights[1].pk}, 20 shared tasks, 95% interval" in html
     assert "Score over time" not in html
     assert "▼" not in html
+    assert "these tasks can show" not in html, "the drop comes first; the analysis says it"
 
 
 def test_without_permission_score_drops_are_shown_and_cannot_be_dismissed(

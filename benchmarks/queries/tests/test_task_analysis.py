@@ -167,7 +167,7 @@ def test_what_repeats_answer_decides_as_most_of_them_do() -> None:
 def test_tasks_that_are_only_too_easy_are_folded_to_a_link(analyzed: DatasetVersion, client: Client) -> None:
     address = f"/datasets/{analyzed.dataset.slug}/analysis/"
     page = client.get(address).content.decode()
-    assert "4 of 6 tasks need a look." in page
+    assert "1 of 6 tasks needs a look; 3 are too easy." in page
     assert [f'value="task-{n}"' in page for n in range(1, 7)] == [True, False, False, False, True, True]
     assert "Show 3 tasks that the best 3 of 5 models solve" in page
     assert 'value="task-2"' in client.get(f"{address}?text=task-2").content.decode(), "a search finds them"
