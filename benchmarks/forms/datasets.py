@@ -368,7 +368,10 @@ def generator_title(name: str) -> str:
 class GeneratedForm(ProblemForm):
     """A new dataset of which a generator makes all tasks."""
 
-    generator = forms.ChoiceField(choices=lambda: [(name, generator_title(name)) for name in GENERATORS])
+    generator = forms.ChoiceField(
+        choices=lambda: [(name, generator_title(name)) for name in GENERATORS],
+        initial=lambda: next(iter(GENERATORS)),
+    )
     slug = TextField(label="Identifier", help_text="Empty: generator and seed, as in reasoning-seed-1")
     name = TextField(help_text="Empty: generator and seed")
     seed = forms.IntegerField(

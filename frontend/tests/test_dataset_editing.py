@@ -408,6 +408,18 @@ def test_forms_of_datasets_say_what_a_number_of_tasks_can_show(client: Client) -
     html = client.get("/datasets/new/generated/").content.decode()
     assert f"{100 * detectable_difference(300):.0f} points" in html
     assert "Start with 12 (this is the number after step 0)" in html, "a task of each generator"
+    opened = re.compile(r'<details class="small" open>\s*<summary>([^<]+)<')
+    assert opened.findall(html) == ["Basic coding"], "the chosen one"
+    chosen = {"generator": "reasoning", "seed": "1", "tasks": "300", "do": "preview"}
+    assert opened.findall(text_of(client.post("/datasets/new/generated/", chosen))) == ["Reasoning"]
+
+
+def test_the_head_of_a_dataset_leads_to_its_tasks_and_versions(client: Client) -> None:
+    make_dataset(2, slug="sums")
+    html = text_of(client.get("/datasets/sums/edit/head/"))
+    assert '<dt>Tasks</dt><dd><a href="/datasets/sums/tasks/">2</a>' in html
+    assert "What comes next" not in html, "the line below the title says it"
+    assert "What comes next" in text_of(client.get("/datasets/sums/edit/duplicate/"))
 
 
 def test_a_dataset_is_duplicated_on_its_page(client: Client) -> None:

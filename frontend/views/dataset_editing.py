@@ -97,6 +97,7 @@ def new(request: HttpRequest, way: str) -> HttpResponse:
         done = f"Dataset {version.dataset.title} created with {plural(version.task_count, 'task')}."
         messages.success(request, done)
         return HttpResponseRedirect(_page_of(version.dataset))
+    made = examples() if way == "generated" else {}
     context = {
         "form": form,
         "preview": _file_preview(form),
@@ -105,7 +106,7 @@ def new(request: HttpRequest, way: str) -> HttpResponse:
         "way": way,
         "example": _EXAMPLES.get(way, ""),
         "sizes": [(n, whole_points(gap)) for n in SIZES if (gap := gap_shown(n)) is not None] if way != "empty" else (),
-        "made": {generator_title(name): text for name, text in examples().items()} if way == "generated" else {},
+        "made": [(name, generator_title(name), text) for name, text in made.items()],
         "crumbs": trail("datasets", ("Add dataset", None)),
     }
     return render(request, "frontend/datasets/new.html", context)
