@@ -133,7 +133,9 @@ GLOSSARY = {
     "without_canvas": Entry(
         "Without the canvas",
         "The score of the best rule that does not see the canvas, learned on other canvases: a constant answer, one by "
-        "the words of the question, or one by a sentence of the task class. baseline/blind answers by these rules.",
+        "the words of the question, or one by a sentence of the task class. Place as first told: the shape that stood "
+        "there before the swaps. Answers of the examples: the answer that most often goes with those of the few-shot "
+        "examples. baseline/blind answers by these rules.",
     ),
     "threshold": Entry(
         "50% threshold",

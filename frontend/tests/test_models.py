@@ -50,7 +50,7 @@ def test_a_model_has_a_page_with_its_place_its_history_and_its_runs(client: Clie
     assert b"Exact match" in chart.content
     assert client.get("/models/openai/gpt-large/charts/history-9.svg").status_code == 404
     assert "Significantly behind vendor/small on Sums." in html
-    assert "1,000 results cost $8.33; no result failed." in html
+    assert "1,000 results cost $8.33; no result has an error." in html
     assert "Ranks first on Sums." in page(client, "/models/vendor/small/")
     assert client.get("/models/nobody/").status_code == 404
 

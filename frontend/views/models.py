@@ -206,11 +206,11 @@ def _sentence(said: str) -> str:
 
 
 def _spends(rows: Sequence[StandingRow], totals: ModelTotals) -> str:
-    """What the model's answers cost and how many of them failed, as one sentence."""
+    """What the model's answers cost and how many have an error, as one sentence."""
     known = [row.usd for row in rows if row.usd is not None]
     cost = f"1,000 results cost {money_range(min(known), max(known))}; " if known else ""
     failed = f"{number(totals.errors)} of {plural(totals.results, 'result')}" if totals.errors else "no result"
-    return _sentence(f"{cost}{failed} failed")
+    return _sentence(f"{cost}{failed} {'have' if totals.errors > 1 else 'has'} an error")
 
 
 def _at_zero(latest: Iterable[Run]) -> list[Run]:
