@@ -58,7 +58,7 @@ def split_bar(counts: Mapping[str, int]) -> SafeString:
 
 
 def stacked_outcomes(outcomes: Sequence[OutcomeCount] | Literal[""], unfinished: int = 0) -> SafeString:
-    """Outcomes as one bar in their fixed order, each part as wide as its share, its end marked as far as people
+    """Outcomes as one bar in their fixed order, each part as wide as its share, its end underlined as far as people
     contradict it; the rest for what is not finished."""
     if not outcomes:
         return SafeString("")
@@ -68,18 +68,17 @@ def stacked_outcomes(outcomes: Sequence[OutcomeCount] | Literal[""], unfinished:
         width, disputed = 1000 * each.count / total, 1000 * each.disputed / total
         words = f"{labels.OUTCOME[each.outcome]}: {each.count}"
         said.append(f"{words}, {each.disputed} of them disputed by people" if disputed else words)
-        parts.append((each.outcome, f"{left:.2f}", f"{width:.2f}", words))
+        parts.append((each.outcome, f"{left:.2f}", 0, f"{width:.2f}", 16, words))
         left += width
         if disputed:
-            parts.append(
-                ("partial", f"{left - disputed:.2f}", f"{disputed:.2f}", f"Disputed by people: {each.disputed}")
-            )
+            words = f"Disputed by people: {each.disputed}"
+            parts.append(("partial", f"{left - disputed:.2f}", 10, f"{disputed:.2f}", 6, words))
     return format_html(
         '<svg class="stacked" viewBox="0 0 1000 16" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>',
         "; ".join(said),
         format_html_join(
             "",
-            '<rect class="fill-{}" x="{}" y="0" width="{}" height="16"><title>{}</title></rect>',
+            '<rect class="fill-{}" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>',
             parts,
         ),
     )

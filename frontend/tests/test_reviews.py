@@ -61,6 +61,8 @@ def test_labels_that_contradict_the_outcome_say_so(client: Client) -> None:
         assert table.count("<span>Disputed</span>") == 2, "its row and the legend say it too"
         outcome = "Correct: 1" if value == "0.0" else "Wrong: 1"
         assert f"{outcome}, 1 of them disputed by people" in table, "and so does the bar of outcomes"
+        assert table.count('class="fill-partial"') == 1
+        assert re.search(r'class="fill-partial" x="[\d.]+" y="10" width="500.00" height="6"', table)
         assert table.count("(people say ") == 1
         steps = client.get(f"{page}steps/").content.decode()
         assert said in steps

@@ -80,6 +80,14 @@ def test_a_run_with_errors_says_first_what_the_most_of_them_are(client: Client) 
     run = make_scored_run(values=(1.0, None, None), status=RunStatus.COMPLETED_WITH_ERRORS)
     html = " ".join(page(client, f"/runs/{run.pk}/").split())
     assert 0 < html.index("2 × Timeout") < html.index("95% interval")
+    assert html.index("if the 2 without an answer are wrong") < html.index('class="notes"'), "beside the score"
+
+
+def test_a_single_failure_is_listed_once(client: Client) -> None:
+    html = page(client, f"/runs/{make_scored_run(values=(1.0, 0.0)).pk}/")
+    assert "Not correct 1" in html
+    assert "What failed" not in html
+    assert "What failed" in page(client, f"/runs/{make_scored_run(values=(0.0, 0.0)).pk}/")
 
 
 def test_metrics_of_a_run_do_not_repeat_the_notes_of_the_headline() -> None:
@@ -107,6 +115,7 @@ def test_filters_that_together_select_nothing_are_offered_for_removal(client: Cl
     head = html.partition('<details class="folded">')[2].partition("</details>")[0]
     assert 'class="verdict"' in head, "who filters sees the results first"
     assert "Reason</th>" in head
+    assert "Exact match, 2 of 3 scored" in " ".join(head.partition("</summary>")[0].split())
     assert '<details class="folded">' not in client.get(f"/runs/{run.pk}/").content.decode()
     html = client.get(f"/runs/{run.pk}/?outcome=provider_error&low=2&sort=-duration").content.decode()
     said = html.partition("No results match")[2].partition("</div>")[0]

@@ -62,9 +62,10 @@ def test_a_worker_without_a_heartbeat_is_marked(client: Client) -> None:
 
 
 def test_the_wait_of_the_oldest_queued_run_is_shown(client: Client) -> None:
+    assert "Oldest queued run" not in text_of(client)
     run = make_run(model="baseline/reference")
     Run.objects.filter(pk=run.pk).update(created_at=timezone.now() - timedelta(minutes=5))
-    assert "waiting for 5 min" in text_of(client)
+    assert "Oldest queued run waiting for 5 min" in text_of(client)
 
 
 def test_the_number_of_queries_does_not_grow_with_the_workers(client: Client) -> None:
@@ -109,7 +110,7 @@ def test_a_worker_whose_run_gets_no_answers_says_so_as_the_other_pages_do(client
     Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING, active_since=began)
     make_busy(run, "alpha:1:token")
     text = text_of(client)
-    assert f"alpha:1 Busy Run {run.pk} baseline/reference on {run.dataset.title}" in text
+    assert f"alpha:1 Waiting for endpoint Run {run.pk} baseline/reference on {run.dataset.title}" in text
     said = f"baseline/reference on {run.dataset.title}: no answer for 3 min"
     assert text.count("answer for 3 min") == text.count(said) == 1
     assert text.index(said) < text.index("Active workers"), "the problem comes first"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks.models import Run
 from benchmarks.presentation.cells import Cell, Group, Moment, Part, State, run_link, soft
 from benchmarks.presentation.numbers import MISSING
+from benchmarks.presentation.sentences import silent
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.operations import WorkerRow
 
@@ -12,6 +13,8 @@ from benchmarks.queries.operations import WorkerRow
 def _state(worker: WorkerRow) -> Cell:
     if not worker.alive:
         return State("failed", "No heartbeat")
+    if worker.runs and all(silent(run) for run in worker.runs):
+        return State("paused", "Waiting for endpoint")
     return State("running", "Busy") if worker.runs else State("queued", "Idle")
 
 

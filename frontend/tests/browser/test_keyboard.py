@@ -209,8 +209,11 @@ def test_what_compares_is_in_view_before_a_run_is_chosen(tab: Tab) -> None:
             box = compare.bounding_box()
             assert box is not None
             assert box["y"] + box["height"] <= 640, "in view"
+            assert compare.is_disabled(), "it takes two"
             assert pages.is_visible() == (width == 1440 or not is_chosen), "one bar at the foot once a run is chosen"
         assert row.bounding_box() == before, "no row moves"
+        page.locator("#offered [type=checkbox]").nth(1).evaluate("(box) => box.click()")
+        assert compare.is_enabled()
 
 
 def test_the_yaml_of_a_dataset_is_numbered_indented_and_left_by_escape(tab: Tab) -> None:

@@ -234,6 +234,18 @@
   };
   makeFindable(document);
 
+  // Comparing takes two runs. Without scripts, the page that opens asks for them.
+  const offered = document.getElementById("offered");
+  const limitComparing = () => {
+    const few = offered.querySelectorAll(":checked").length < 2;
+    for (const button of offered.parentElement.querySelectorAll(".bulk button")) button.disabled = few;
+  };
+  if (offered) {
+    offered.addEventListener("change", limitComparing);
+    addEventListener("pageshow", limitComparing); // boxes that the browser ticks again
+    limitComparing();
+  }
+
   // A link that starts a run on a benchmark or of a model opens the short form over the page.
   const sheet = document.getElementById("sheet");
   document.addEventListener("click", (event) => {
