@@ -46,7 +46,7 @@ class Notice:
     dismiss: str = ""
     more: str = ""
     copy: str = ""
-    """A command to copy."""
+    """A command to copy, which makes a secret."""
 
 
 def inbox(live: Sequence[Run], *, with_webhooks: bool = False) -> list[Notice]:
@@ -189,13 +189,14 @@ def webhook_problems(rows: Sequence[WebhookRow], *, named: bool = True) -> list[
     found = []
     for problem, names in unsigned.items():
         quoted = listed([f"“{name}”" for name in names])
-        noun = f"Webhook {quoted} delivers" if len(names) == 1 else f"Webhooks {quoted} deliver"
-        title = f"{noun} nothing" if named else "Nothing is delivered"
-        then = "" if named else " Then pending deliveries are sent, and you can send a test."
+        noun = "Webhook" if len(names) == 1 else "Webhooks"
+        who = f"{noun} {quoted}" if named else "This webhook"
+        then = "Then pending deliveries are sent" + ("." if named else ", and you can send a test.")
         # Only printed: entered in each place, a line that also set the variable would give each a secret of its own.
         line = 'echo "whsec_$(openssl rand -base64 32)"' if names[0] in settings.CODEFORGE.webhooks else ""
-        make = " Make one secret for all places and the receiver:" if line else ""
-        found.append(Notice("failed", "Webhook", title, "", f"{problem}{then}{make}", link=sign, copy=line))
+        found.append(
+            Notice("failed", "Webhook", f"{who} cannot deliver", "", f"{problem} {then}", link=sign, copy=line)
+        )
     for row in rows:
         if row.name in failing and not row.problem:
             notice = _webhook(failing[row.name])

@@ -119,8 +119,7 @@ class LaunchForm(RequestForm):
         self._choose("tasks", [(name, sentence_case(name)) for name in REGISTERED_TASKS])
         self.fields["judge_model"].widget.attrs["placeholder"] = settings.CODEFORGE.judge.model or ""
         self.fields["budget_usd"].label = "Stop at"
-        zone = timezone.get_default_timezone_name()
-        self.fields["when"].help_text = f"Time of day or cron expression, {zone}"
+        self.fields["when"].help_text = f"Time of day or cron expression, {self.time_zone}"
         if self.is_schedule:
             self.fields["name"].widget.attrs["placeholder"] = "Model on benchmark"
         places = [place for place in range(MOST_VARIANTS) if f"variant-{place}-name" in data]
@@ -302,6 +301,10 @@ class LaunchForm(RequestForm):
     @property
     def presets(self) -> Sequence[tuple[str, str]]:
         return TIMES
+
+    @property
+    def time_zone(self) -> str:
+        return timezone.get_default_timezone_name()
 
     @property
     def due(self) -> tuple[str, list[datetime]] | None:

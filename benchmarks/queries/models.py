@@ -37,8 +37,8 @@ RECENT = 200
 """Completed runs from which its scores are taken."""
 MOST_READ = 1_000
 """Runs in which a change of what answers is looked for."""
-_LEVELS = ("bad", "caution", "ok", "")
-"""Of what is known of a model, what one has to see to first."""
+_LEVELS = ("ok", "", "caution", "bad")
+"""Of what is known of a model, the best first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -309,6 +309,8 @@ def test_the_cost_names_what_is_not_known_and_the_setup_is_a_file(client: Client
     setup = client.get(f"/experiments/{experiment.pk}/setup/").content.decode()
     assert f"datasets:\n  - sums\nmodels:\n  - {MODEL}" in setup
     assert "start_experiment(" in setup
+    total = sum(run.total for run in experiment.runs.all())
+    assert f'data-label="Results">{total}<' in " ".join(setup.split())
     assert "name: Prompts &lt;b&gt;" in setup, "a name given later"
 
 

@@ -394,7 +394,7 @@ def test_the_plan_says_beside_which_stored_runs_the_scores_can_stand(client: Cli
     html = " ".join(page(client, "/runs/new/plan/", other).split())
     said = html.partition('id="beside-sums"')[2].partition("</div>")[0]
     assert "Not comparable: 2 stored runs use Exact match." in said
-    assert '1 warning: <a href="#beside-sums">Sums</a>' in html
+    assert '1 warning: <a href="#beside-sums">Sums is not comparable</a>' in html
     assert 'value="add sums exact_match"' in html
     form = client.post("/runs/new/", {**other, "do": "add sums exact_match"}).context["form"]
     assert form.metrics_of("sums") == ["contains", "exact_match"], "its own metric still decides"
@@ -509,7 +509,7 @@ def test_the_form_is_saved_as_a_schedule(client: Client) -> None:
 def test_a_schedule_says_when_its_next_runs_are_due(client: Client) -> None:
     make_dataset(3, slug="sums")
     html = page(client, "/runs/new/?when=03:00")
-    assert "<b>Every day at 03:00</b>" in html
+    assert "<b>Every day at 03:00</b> (UTC)." in html
     assert len(re.findall(r"<time [^>]+>\w{3}, \w{3} \d+, 03:00</time>", html)) == 3
     weekly = page(client, "/runs/new/", {**REQUEST, "when": "03:00", "do": "when 0 3 * * 1"})
     assert "<b>Monday at 03:00</b>" in weekly
@@ -617,7 +617,8 @@ def test_a_blocked_start_says_its_error_once(client: Client) -> None:
     assert ">Remove nobody/unlisted</button>" in html.partition('id="models-errors"')[2].partition("</div>")[0]
     less = client.post("/runs/new/", {**REQUEST, "model": ["nobody/unlisted", MODEL], "do": "without nobody/unlisted"})
     assert less.context["form"].models == [MODEL]
-    assert '<b>Fix before you start:</b> <a href="#models-title">Models</a>' in " ".join(html.split())
+    fix = '<b>Fix before you start:</b> <a href="#models-title">Models</a>: no provider for nobody/unlisted'
+    assert fix in " ".join(html.split())
     two = page(client, "/runs/new/plan/", {**REQUEST, "model": ["nobody/unlisted", "none/other"]})
     assert two.count('<a href="#models-title">Models</a>') == 2, "once in the plan and once beside the button"
     assert ">Remove none/other</button>" in two

@@ -230,12 +230,12 @@ def test_new_fingerprints_are_a_change_of_what_answers(client: Client, live: Loo
     assert "Changed" in page(client), "though the name is that which was asked for"
 
 
-def test_models_with_a_problem_come_first(client: Client, live: LoopbackServer) -> None:
+def test_models_that_are_ready_come_first(client: Client, live: LoopbackServer) -> None:
     dataset = make_dataset(2, slug="sums")
     for model in ("live/large", "keyless/m", "gone/away"):
         make_scored_run(dataset, (1.0, 0.0), model=model)
     check_providers(["live"])
-    assert [use.name for use in models_used(provider_rows())] == ["gone/away", "keyless/m", "live/large"]
+    assert [use.name for use in models_used(provider_rows())] == ["live/large", "gone/away", "keyless/m"]
 
 
 def test_the_first_visit_ticks_what_is_done(client: Client, live: LoopbackServer) -> None:

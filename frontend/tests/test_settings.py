@@ -442,7 +442,8 @@ def test_what_is_wrong_with_a_webhook_is_said_once_with_a_link_to_the_document(
         assert shown.count(problem) == 1
         assert shown.index(problem) < shown.index("<td"), "it comes first"
         assert 'href="/help/how-to/webhooks/"' in shown
-    assert "Waits until the secret is set" in html
+    assert "Not sent: cannot be signed" in html
+    assert "This webhook cannot deliver" in html
     assert "Send test</button>" not in html, "the message says when it can be sent"
     assert "you can send a test" in html
     assert "Next attempt" not in html, "it would deliver nothing"
@@ -575,12 +576,15 @@ def test_a_person_is_added_sets_a_password_once_by_a_link_and_logs_in(production
     alone = page(client, "/settings/members/")
     assert "give the person the link that appears" in alone
     assert alone.count(">New member<") == 1
+    roles = re.compile(r"<details( open)?>\s*<summary><h2>What each role may do</h2>")
+    assert [found[1] for found in roles.finditer(alone)] == [" open"], "there is room for it"
     assert ">You</span>" in alone, "the own account is marked"
     html = page(client, "/settings/members/new/", {"username": "vera", "role": "runner"})
     path = link_in(html)
     listed = page(client, "/settings/members/")
     assert path not in listed
     assert "No other members yet" not in listed
+    assert [found[1] for found in roles.finditer(listed)] == [None]
     vera = User.objects.get(username="vera")
     assert not vera.has_usable_password()
     assert may_launch(vera)
@@ -620,6 +624,7 @@ def test_a_member_has_labeled_what_results_show_under_the_name_and_started_runs(
     html = " ".join(page(client, f"/settings/members/{vera.pk}/").split())
     assert '<dt>Answers labeled</dt> <dd><a href="/reviews/">2</a>' in html
     assert "<dt>Runs started</dt><dd>0</dd>" in html
+    assert "Valid share links" not in html, "those that nobody has are left out"
     Run.objects.update(created_by=vera)
     assert "<dt>Runs started</dt><dd>1</dd>" in page(client, f"/settings/members/{vera.pk}/")
 

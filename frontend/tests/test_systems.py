@@ -63,14 +63,14 @@ def fields_in(page: str) -> dict[str, str]:
 def test_a_pasted_curl_becomes_a_system_that_runs_ask(client: Client, bot: str) -> None:
     curl = f'curl {bot} -H \'X-Key: {SECRET}\' --json \'{{"question": "How high?", "top": 2}}\''
     page, fields = sent(client, ADD, {}, curl=curl, do="take")
-    assert "Enter the places without a reply</summary>" in page, "the second step waits for the first"
+    assert "Enter the paths yourself</summary>" in page, "the second step waits for the first"
     assert (fields["url"], fields["method"], fields["headers"]) == (bot, "POST", f"X-Key: {SECRET}")
     _, fields = sent(client, ADD, fields, ask='["question"]')
     assert json.loads(fields["body"]) == {"question": "{input}", "top": 2}
     assert fields["question"] == "How high?"
     page, fields = sent(client, ADD, fields, do="try")
     assert "You asked How high?" in page
-    assert "Enter the places without a reply" not in page
+    assert "Enter the paths yourself" not in page
     assert HOSTILE not in page
     _, fields = sent(client, ADD, fields, part="answer", place='["reply", "text"]')
     page, fields = sent(client, ADD, fields, part="retrieved", place='["reply", "sources", 0, "text"]')

@@ -264,8 +264,11 @@ def _not_comparable(planned: Preview | None) -> dict[str, Beside]:
 
 def _cautions(planned: Preview, judged: Sequence[JudgeRow]) -> list[tuple[str, str]]:
     """What the page warns of elsewhere, each with its title and its place."""
-    of_benchmarks = [(each.dataset.title, f"beside-{slug}") for slug, each in _not_comparable(planned).items()]
-    return [*of_benchmarks, *[("Judge", "judged") for row in judged if row.standing.caution][:1]]
+    of_benchmarks = [
+        (f"{each.dataset.title} is not comparable", f"beside-{slug}") for slug, each in _not_comparable(planned).items()
+    ]
+    of_judge = [(f"the judge is {row.standing.word}", "judged") for row in judged if row.standing.caution]
+    return [*of_benchmarks, *of_judge[:1]]
 
 
 def _titles(form: LaunchForm, slug: str) -> list[str]:

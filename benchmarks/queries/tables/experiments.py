@@ -33,6 +33,7 @@ class Benchmark(NamedTuple):
 
     run: Run
     n_runs: int
+    n_results: int
 
 
 def benchmarks_of(runs: Sequence[Run]) -> list[Benchmark]:
@@ -40,7 +41,7 @@ def benchmarks_of(runs: Sequence[Run]) -> list[Benchmark]:
     members: dict[tuple[int, int], list[Run]] = {}
     for run in runs:
         members.setdefault((run.dataset_version_id, run.added_canvases), []).append(run)
-    return [Benchmark(of_version[0], len(of_version)) for of_version in members.values()]
+    return [Benchmark(each[0], len(each), sum(run.total for run in each)) for each in members.values()]
 
 
 BENCHMARKS_OF = Table[Benchmark](
@@ -50,6 +51,7 @@ BENCHMARKS_OF = Table[Benchmark](
         Column("Version", lambda row: row.run.version_label, "number"),
         Column("Scored by", lambda row: ", ".join(map(metric_title, row.run.metrics)), look="anywhere"),
         Column("Runs", lambda row: number(row.n_runs), "number"),
+        Column("Results", lambda row: number(row.n_results), "number"),
     ],
     look="by-line",
 )

@@ -52,10 +52,10 @@ def _delivered(delivery: WebhookDelivery) -> Cell:
 
 
 def _unsigned(delivery: WebhookDelivery) -> Cell:
-    """The same of a webhook that cannot sign, whose next attempt would say that it is about to deliver."""
+    """The same of a webhook that cannot sign, whose next attempt sends nothing either."""
     if delivery.state != WebhookDelivery.State.PENDING:
         return _delivered(delivery)
-    return Words("Waits until the secret is set", "soft")
+    return Words("Not sent: cannot be signed", "soft")
 
 
 WEBHOOKS = Table[WebhookRow](

@@ -63,6 +63,7 @@ def member_list(request: HttpRequest) -> HttpResponse:
         add=Button("New member", "new-member") if may(request.user, ADD) else None,
         after="frontend/settings/only_member.html",
         reference=("What each role may do", "frontend/settings/roles.html"),
+        reference_open=page.paginator.count == 1,
         roles=_ROLES,
     )
 

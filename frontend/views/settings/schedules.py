@@ -139,7 +139,7 @@ def _rule(schedule: Schedule) -> str:
     """What counts as a score drop, as a sentence."""
     if schedule.margin is not None:
         return f"A score drop is more than {points(schedule.margin)} points below the first run of the series."
-    return f"A score drop is significant against an earlier run, at level {percent(LEVEL)} over all metrics."
+    return f"A score drop is a significant loss; by chance alone, at most {percent(LEVEL)} of runs have one."
 
 
 def _page(name: str, value: Any) -> str:

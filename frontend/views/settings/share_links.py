@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -40,7 +42,8 @@ def share_links(request: HttpRequest) -> HttpResponse:
         request,
         "Share links",
         SHARE_LINKS.of(rows),
-        lead=f"Anyone with a link can read its page for {SHARED_FOR.days} days, without an account.",
+        lead=f"Anyone with a link can read its page, and no other, without an account. Links end after "
+        f"{SHARED_FOR.days} days, or when you revoke them.",
         empty="No page is shared",
         examples=[Example(name, text, reverse(f"frontend:{route}")) for name, text, route in _SHARED],
         page=page,
@@ -48,14 +51,12 @@ def share_links(request: HttpRequest) -> HttpResponse:
         add=Button("Choose a run", "runs"),
         instead="frontend/settings/share_latest.html",
         latest=_latest(),
-        reference=("Who can read a shared page", "frontend/settings/share_example.html"),
-        days=SHARED_FOR.days,
     )
 
 
-def _latest() -> list[tuple[str, int, str, str]]:
-    """Kind, key, name and address of the latest experiments and completed runs."""
-    latest = [("experiment", each.pk, each.name) for each in experiments()[:LATEST]]
+def _latest() -> list[tuple[str, int, str, datetime, str]]:
+    """Kind, key, name, start and address of the latest experiments and completed runs."""
+    latest = [("experiment", each.pk, each.name, each.created_at) for each in experiments()[:LATEST]]
     single = runs().filter(experiment=None, status__in=COMPLETED).order_by("-pk")[: LATEST - len(latest)]
-    latest += [("run", run.pk, f"{run.model} on {run.dataset.title}") for run in single]
-    return [(kind, pk, name, reverse(f"frontend:{kind}", args=(pk,))) for kind, pk, name in latest]
+    latest += [("run", run.pk, f"{run.model} on {run.dataset.title}", run.created_at) for run in single]
+    return [(kind, pk, name, at, reverse(f"frontend:{kind}", args=(pk,))) for kind, pk, name, at in latest]
