@@ -230,6 +230,8 @@ def test_lists_code_and_actions_of_a_phone_leave_no_room_unused(tab: Tab, site: 
     samples = tab.open("/datasets/new/generated/").locator(".plan details")
     assert samples.count() > 3
     assert samples.evaluate_all("folds => folds.at(-1).offsetTop - folds.at(-2).offsetTop") < 52
+    tab.page.locator("[name='generator']").select_option("reasoning")
+    tab.page.locator(".plan details[open] summary", has_text="Reasoning").wait_for()
 
 
 _BELOW_EACH_OTHER = """
