@@ -178,6 +178,14 @@ def test_the_verdict_names_a_direction_only_if_one_mistake_is_significantly_more
         assert finding in row.verdict[0], found
 
 
+def test_a_judge_that_leans_one_way_has_a_remedy(client: Client) -> None:
+    calibration, remedy = make_calibration(), "Use another judge, or let labels by people correct its scores."
+    assert remedy not in text(page(client, url(calibration)))
+    agreement(calibration)["leniency"] |= {"difference": 0.3, "low": 0.1, "high": 0.5, "p_value": 0.01}
+    calibration.save()
+    assert f"{remedy} Over all checks" in text(page(client, url(calibration)))
+
+
 def test_a_calibration_that_does_not_exist_is_a_404_page(client: Client) -> None:
     for address in ("/judges/99/", "/judges/99/progress/"):
         page(client, address, 404)

@@ -234,7 +234,7 @@ def _n_labeled(row: JudgeRow) -> Cell:
     """How many labels there are, which is the n of the agreement with people, and whether more can be given."""
     n = row.people.agreement.n if row.people else 0
     needed = [Words(f"of {ENOUGH} needed", "soft small")] if n < ENOUGH else []
-    no_more = [Group(["none left to label"], "soft small", block=True)] if needed and row.all_labeled else []
+    no_more = [Group(["all answers labeled"], "soft small", block=True)] if needed and row.all_labeled else []
     return [number(n), *needed, *no_more]
 
 
@@ -243,8 +243,7 @@ def _on_known(row: JudgeRow) -> Cell:
     if row.calibration is None or known is None:
         return Words("Not calibrated", "soft")
     link = Link(score(known.accuracy.mean), "calibration", (row.calibration.pk,))
-    n = n_of_expected(known.accuracy.n, known.accuracy.n_expected)
-    about = ", ".join(filter(None, (f"n = {n}", calibration_leaning(known))))
+    about = ", ".join(filter(None, (f"right on {count_of_share(known.accuracy)}", calibration_leaning(known))))
     bounds = interval(known.accuracy.low, known.accuracy.high)
     return [link, Words(bounds, "soft small"), Group([about], "soft small", block=True)]
 
