@@ -49,7 +49,6 @@ ESTIMATES = (
         "Expected.low; Expected.high; MetricStatistics.mean; MetricStatistics.low; MetricStatistics.high; "
         "Interval.mean; Interval.low; Interval.high; Point.mean; Point.low; Point.high; OverallCell.mean; "
         "OverallCell.low; OverallCell.high; Cell.mean; Cell.low; Cell.high; Readable.mean; head Score; "
-        "head Scores; "
         "head 95% interval; head Best score; head Mean verdict; head Verdict; term strict_mean; term interval; "
         "term half_width; term readable; term task_score; term cluster; term model_marks",
         "Interval of a mean",
