@@ -20,7 +20,7 @@ from django.utils import timezone
 from benchmarks.analysis.matrices import PLAIN
 from benchmarks.engine.execution.presets import preset_metrics
 from benchmarks.metrics.registered_metrics import metric_named
-from benchmarks.models import Dataset, DatasetVersion
+from benchmarks.models import Dataset, DatasetVersion, Run
 from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.numbers import plural
 from benchmarks.presentation.timetables import in_words
@@ -122,8 +122,7 @@ class LaunchForm(RequestForm):
         self.fields["when"].help_text = f"Time of day or cron expression, {self.time_zone}"
         if self.is_schedule:
             self.fields["name"].widget.attrs["placeholder"] = "Model on benchmark"
-        places = [place for place in range(MOST_VARIANTS) if f"variant-{place}-name" in data]
-        self.variants = [VariantForm(place, data) for place in places]
+        self.variants = [VariantForm(place, data) for place in _variants(data)]
         self.metric_errors: dict[str, list[str]] = {}
 
     @property
@@ -422,10 +421,24 @@ def _fields(values: Mapping[str, Any], prefix: str) -> dict[str, list[str]]:
     return fields
 
 
+def asking_as(run: Run, data: QueryDict) -> QueryDict:
+    """``data`` with the prompt and parameters of the run, which a lone variant then takes over."""
+    changed = data.copy()
+    rows = [RUN_PARAMETERS[name] for name in (*PROMPTING, *SAMPLING)]
+    asked = {row.name: row.value_of(run) for row in rows if run.has_canvases or not row.canvas_only}
+    variants = _variants(data)
+    for prefix in ("", *([f"variant-{variants[0]}-"] if len(variants) == 1 else [])):
+        for name in [f"{prefix}{each}" for each in (*asked, "extra-name", "extra-value")]:
+            changed.pop(name, None)
+    for name, values in _fields(asked, "").items():
+        changed.setlist(name, values)
+    return changed
+
+
 def with_variant(data: QueryDict) -> QueryDict:
     """One more variant; the first time two, of which the first asks as the form does."""
     more = data.copy()
-    places = [place for place in range(MOST_VARIANTS) if f"variant-{place}-name" in data]
+    places = _variants(data)
     free = [place for place in range(MOST_VARIANTS) if place not in places]
     added = free[:1] if places else free[:2]
     for place in added:
@@ -447,6 +460,11 @@ def without_variant(data: QueryDict, place: str) -> QueryDict:
     for name in [name for name in data if name.startswith(f"variant-{place}-")]:
         del fewer[name]
     return fewer
+
+
+def _variants(data: QueryDict) -> list[int]:
+    """The places of the variants that are sent."""
+    return [place for place in range(MOST_VARIANTS) if f"variant-{place}-name" in data]
 
 
 def _version(dataset: Dataset) -> DatasetVersion:

@@ -11,13 +11,37 @@ from django.db.models import FloatField, Max
 from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Cast
 
-from benchmarks.models import COMPLETED, OF_MODELS, Result, Run, RunKind, Task
+from benchmarks.models import COMPLETED, ERRORS, OF_MODELS, Outcome, Result, Run, RunKind, Task
 from benchmarks.presentation.labels import dataset_title
+from benchmarks.presentation.numbers import n_of, score
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.runs import HeadlineNumber, turns
+from benchmarks.run_parameters import Decides, deciding
 
 MOST_ANSWERS = 60
 """Of runs that are tried out, which have three tasks each."""
+_NOT_SCORED = ("", Outcome.ANSWERED, Outcome.CANCELLED, *ERRORS)
+_ASKING = [row for row in deciding(Decides.QUESTION, Decides.ANSWER) if not row.selects]
+"""Of a run, how its tasks are asked."""
+_COMPARED = [row for row in deciding(*{*Decides} - {Decides.NEITHER}) if row not in _ASKING and row.name != "dataset"]
+"""Beside the dataset, what two trials must share to be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The runs of a trial, and each of its tasks with the result of each run, ``None`` of one that has none yet."""
+
+    runs: Sequence[Run] = ()
+    rows: Sequence[tuple[Task, Sequence[Result | None]]] = ()
+
+    @property
+    def pks(self) -> str:
+        """Of its runs, as addresses have them."""
+        return ",".join(str(run.pk) for run in self.runs)
+
+    @property
+    def is_live(self) -> bool:
+        return any(run.is_live for run in self.runs)
 
 
 def used_last(account: User | None) -> tuple[list[str], list[str]]:
@@ -35,8 +59,10 @@ def used_last(account: User | None) -> tuple[list[str], list[str]]:
     return [*dict.fromkeys(models)], [slug for slug in dict.fromkeys(slugs) if slug in runnable]
 
 
-def trial_answers(pks: Sequence[int]) -> tuple[list[Run], list[tuple[Task, list[Result | None]]]]:
-    """The trials that exist, and each of their tasks with the result of each run, ``None`` of one that has none yet."""
+def trial_of(pks: Sequence[int]) -> Trial:
+    """The runs among these that are trials."""
+    if not pks:
+        return Trial()
     trials = Run.objects.filter(kind=RunKind.TRIAL, pk__in=pks)
     runs = list(trials.select_related("dataset").defer("summary").annotate(**turns()).order_by("pk"))
     found: dict[int, dict[int, Result]] = {}
@@ -44,7 +70,41 @@ def trial_answers(pks: Sequence[int]) -> tuple[list[Run], list[tuple[Task, list[
     for result in results.order_by("position")[:MOST_ANSWERS]:
         found.setdefault(result.task_id, {})[result.run_id] = result
     rows = [(next(iter(of.values())).task, [of.get(run.pk) for run in runs]) for of in found.values()]
-    return runs, rows
+    return Trial(runs, rows)
+
+
+def earlier_trial(trial: Trial, pks: Sequence[int], account: User | None) -> Trial | None:
+    """The person's trial with these runs, if it asked the same tasks of the same models in one other way."""
+    earlier = trial_of(pks)
+    ways = [[[row.value_of(run) for row in _ASKING] for run in each.runs] for each in (trial, earlier)]
+    is_one_way = all(of_runs and all(way == of_runs[0] for way in of_runs) for of_runs in ways)
+    is_own = all(run.created_by_id == (account and account.pk) for run in earlier.runs)
+    if not is_one_way or not is_own or ways[0][0] == ways[1][0]:
+        return None
+    shared = [sorted(map(_compared, each.runs)) for each in (trial, earlier)]
+    return earlier if shared[0] == shared[1] else None
+
+
+def _compared(run: Run) -> list[str]:
+    return [run.model, *map(str, [run.dataset_version_id, run.headline, *(row.value_of(run) for row in _COMPARED)])]
+
+
+def trials_in_words(*trials: Trial) -> list[str]:
+    """What came out of each: how many are correct, or the mean if one of them has answers that are partly correct."""
+    results = [[result for _, of_task in trial.rows for result in of_task if result] for trial in trials]
+    scored = [[result for result in each if result.outcome not in _NOT_SCORED] for each in results]
+    by_mean = any(result.outcome == Outcome.PARTIAL for each in scored for result in each)
+    words = []
+    for trial, each in zip(trials, scored, strict=True):
+        if trial.is_live:
+            words.append("running")
+        elif not each:
+            words.append("not scored")
+        elif by_mean:
+            words.append(f"mean {score(sum(result.value or 0.0 for result in each) / len(each))}")
+        else:
+            words.append(f"{n_of(sum(result.outcome == Outcome.CORRECT for result in each), len(each))} correct")
+    return words
 
 
 def last_runs(column: str) -> dict[str, datetime]:

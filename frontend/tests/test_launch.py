@@ -12,6 +12,7 @@ from unittest.mock import Mock
 from urllib.parse import urlencode
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 
@@ -19,6 +20,7 @@ from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.models import DatasetVersion, Experiment, ProviderCheck, Run, RunKind, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.presentation.numbers import duration, money
 from benchmarks.providers.baseline import BASELINE_MODELS
+from benchmarks.queries.launch import Trial, trials_in_words
 from benchmarks.run_parameters import labels
 from benchmarks.services.datasets.versions import spec_of
 from benchmarks.services.errors import InvalidRequest
@@ -458,6 +460,76 @@ def test_three_tasks_are_tried_while_the_form_stays(client: Client, endpoint: En
     latest = Run.objects.order_by("-pk").values_list("pk", flat=True)[:4]
     assert f'name="trial" value="{",".join(map(str, reversed(latest)))}"' in whole
     assert "Be short." in whole
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_second_trial_stands_beside_the_first_and_its_prompt_comes_back(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2" if "Be short." in str(asked.body) else "1")
+    make_dataset([make_task(n, expected_output="2") for n in range(1, 6)], slug="sums")
+    sent: dict[str, Any] = {"dataset": "sums", "model": MODEL, "repeats": "2", "limit": "4"}
+    sent |= {"metrics-sums": "exact_match", "given-sums": ""}
+    first = sent | {"system_prompt": "Be short.", "temperature": "0.5", "extra-name": "top_k", "extra-value": "5"}
+    changed = sent | {"system_prompt": "Be long.", "max_tokens": "9"}
+
+    def tried(form: dict[str, Any]) -> dict[str, Any]:
+        html = page(client, "/runs/new/try/", form)
+        worked(Run.objects.latest("pk"))
+        return dict(re.findall(r'name="(trial\w*)" value="([\d,]+)"', html))
+
+    of_first = tried(first)
+    assert [*of_first] == ["trial"]
+    assert [*tried(first | of_first)] == ["trial"]  # nothing else was tried before
+    of_both = tried(changed | of_first)
+    assert of_both["trial_before"] == of_first["trial"]
+    again = tried(changed | of_both)
+    assert again["trial_before"] == of_first["trial"]
+    shown = page(client, f"/runs/new/try/?{urlencode(again)}")
+    assert "Before</a>: 3 of 3 correct; now: 0 of 3 correct." in shown
+    html = page(client, "/runs/new/", changed | again | {"do": "earlier"})
+    assert "The form has the earlier prompt again." in html
+    assert "Before</a>: 0 of 3 correct; now: 3 of 3 correct." in html
+    form = client.post("/runs/new/", changed | again | {"do": "earlier"}).context["form"]
+    assert form.request_data() == {
+        **{"dataset": "sums", "model": MODEL, "metrics": ["exact_match"], "repeats": "2", "limit": "4"},
+        **{"system_prompt": "Be short.", "temperature": "0.5", "extra": {"top_k": 5}, "max_tool_steps": "5"},
+    }
+    lone = {"variant-0-name": "short", "variant-0-system_prompt": "Be long.", "variant-0-temperature": "1"}
+    form = client.post("/runs/new/", sent | again | lone | {"do": "earlier"}).context["form"]
+    assert (form.request_data()["system_prompt"], form.request_data()["temperature"]) == ("Be short.", "0.5")
+    assert form.variants[0]["name"].value() == "short"
+    # A refused trial keeps what was tried.
+    refused = page(client, "/runs/new/try/", changed | again | {"temperature": "9"})
+    assert "<strong>Temperature</strong>" in refused
+    assert f'name="trial_before" value="{again["trial_before"]}"' in refused
+
+
+@pytest.mark.parametrize(
+    "named", ["run", "other account", "other tasks", "999999", "1e9", "-1", "<b>", "\0", "1" * 300]
+)
+def test_only_a_comparable_trial_of_ones_own_is_an_earlier_one(client: Client, named: str) -> None:
+    make_dataset(5, slug="sums")
+    make_dataset(5, slug="others")
+    sent = {"dataset": "sums", "model": "baseline/reference", "metrics-sums": "exact_match", "given-sums": ""}
+    other = {"run": sent, "other tasks": {**REQUEST, "dataset": "others"}}.get(named, sent)
+    client.post("/runs/new/" if named == "run" else "/runs/new/try/", other | {"system_prompt": "Mine."})
+    if named == "other account":
+        Run.objects.update(created_by=User.objects.create(username="somebody"))
+    pk = Run.objects.latest("pk").pk if named in ("run", "other account", "other tasks") else named
+    client.post("/runs/new/try/", sent)
+    form = sent | {"trial": Run.objects.latest("pk").pk, "trial_before": pk, "system_prompt": "Kept."}
+    for address in (f"/runs/new/try/?{urlencode(form)}", f"/runs/new/?{urlencode(form, doseq=True)}"):
+        assert "earlier prompt" not in page(client, address)
+    html = page(client, "/runs/new/", form | {"do": "earlier"})
+    assert "Kept." in html
+    assert "earlier prompt" not in html
+    assert "earlier prompt" not in page(client, "/runs/new/try/", form | {"trial": pk})
+
+
+def test_trials_with_partly_correct_answers_compare_by_their_means() -> None:
+    trial = Trial(rows=[(Mock(), [Mock(outcome="partial", value=0.5), Mock(outcome="wrong", value=0.0)])])
+    right = Trial(rows=[(Mock(), [Mock(outcome="correct", value=1.0), Mock(outcome="provider_error", value=None)])])
+    assert trials_in_words(trial, right, Trial()) == ["mean 0.250", "mean 1.000", "not scored"]
+    assert trials_in_words(right, Trial()) == ["1 of 1 correct", "not scored"]
 
 
 def test_what_would_start_is_copied_as_curl_command_and_python(client: Client) -> None:

@@ -27,7 +27,7 @@ from benchmarks.presentation.ranks import listed
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.experiments import experiment_detail
 from benchmarks.queries.judge_words import JudgeRow, rows_of
-from benchmarks.queries.launch import trial_answers, used_last
+from benchmarks.queries.launch import earlier_trial, trial_of, trials_in_words, used_last
 from benchmarks.queries.model_status import warnings_before_run
 from benchmarks.queries.schedules import dropped_models
 from benchmarks.run_parameters import ADAPTIVE
@@ -46,7 +46,15 @@ from benchmarks.services.schedules import save_schedule
 from frontend import params
 from frontend.experiments import present_request
 from frontend.launch_copies import copies
-from frontend.launch_form import LaunchForm, fields_of, with_defaults, with_metric, with_variant, without_variant
+from frontend.launch_form import (
+    LaunchForm,
+    asking_as,
+    fields_of,
+    with_defaults,
+    with_metric,
+    with_variant,
+    without_variant,
+)
 from frontend.launch_options import (
     MODEL_VIEWS,
     SHORT,
@@ -118,6 +126,10 @@ def _changed(request: HttpRequest, do: str) -> HttpResponse:
     elif do.startswith("when "):
         data = data.copy()
         data["when"] = do.removeprefix("when ")
+    elif do == "earlier" and (of_trials := _tried(request, data))["trial_before"]:
+        data = asking_as(of_trials["trial_before"].runs[0], data)
+        data["trial"], data["trial_before"] = of_trials["trial_before"].pks, of_trials["trial"].pks
+        messages.success(request, "The form has the earlier prompt again.", extra_tags="passing")
     elif do.startswith("show-"):
         listed, _, view = do.removeprefix("show-").partition("-")
         data = data.copy()
@@ -179,10 +191,11 @@ def metrics(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def trial(request: HttpRequest) -> HttpResponse:
-    """Ask a few tasks as the form would; ``?trial=1,2`` shows the answers of these runs so far."""
+    """Ask a few tasks as the form would; ``?trial=1,2`` shows the answers of these runs so far, ``&trial_before=3,4``
+    beside what came out of an earlier trial."""
     require_launch(request)
     if request.method != "POST":
-        return render(request, "frontend/launch/trial.html", _tried(params.whole_numbers(request.GET, "trial")))
+        return render(request, "frontend/launch/trial.html", _tried(request, request.GET))
     return render(request, "frontend/launch/trial.html", _try(request, LaunchForm(runnable_datasets(), request.POST)))
 
 
@@ -190,17 +203,22 @@ def _try(request: HttpRequest, form: LaunchForm) -> dict[str, Any]:
     try:
         runs = start_trial(_runs(form), request.user)
     except InvalidRequest as error:
-        return {"trial_errors": form.problems(error)}
-    return _tried([run.pk for run in runs])
+        return _tried(request, form.sent) | {"trial_errors": form.problems(error)}
+    return _tried(request, form.sent, runs)
 
 
-def _tried(pks: Sequence[int]) -> dict[str, Any]:
-    runs, rows = trial_answers(pks[:MOST_RUNS]) if pks else ([], [])
+def _tried(request: HttpRequest, sent: QueryDict, started: Sequence[Run] = ()) -> dict[str, Any]:
+    """The trial that has just started or else the one that is sent, and the one that it is compared with."""
+    last, before = (params.whole_numbers(sent, name)[:MOST_RUNS] for name in ("trial", "trial_before"))
+    trial = trial_of([run.pk for run in started] or last)
+    account = account_of(request.user)
+    found = (earlier_trial(trial, pks, account) for pks in ((last, before) if started else (before,)))
+    earlier = next(filter(None, found), None)
     return {
-        "trial_runs": runs,
-        "trial": ",".join(str(run.pk) for run in runs),
-        "trial_rows": rows,
-        "trial_goes_on": any(run.is_live for run in runs),
+        "trial": trial,
+        "trial_before": earlier,
+        "trial_words": trials_in_words(earlier, trial) if earlier else (),
+        "trial_goes_on": trial.is_live or (earlier is not None and earlier.is_live),
     }
 
 
@@ -422,7 +440,7 @@ def _page(
     n_shown = len(benchmarks) if shows_all else max(fewest, len(form.chosen))
     context = (
         {"asks_plan": bool(form.models)}
-        | _tried(params.whole_numbers(form.sent, "trial"))
+        | ({} if "trial" in context else _tried(request, form.sent))
         | context
         | {
             "form": form,
