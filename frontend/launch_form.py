@@ -124,6 +124,8 @@ class LaunchForm(RequestForm):
             self.fields["name"].widget.attrs["placeholder"] = "Model on benchmark"
         self.variants = [VariantForm(place, data) for place in _variants(data)]
         self.metric_errors: dict[str, list[str]] = {}
+        if self.lacks_time:
+            self.fields["when"].widget.attrs["autofocus"] = True
 
     @property
     def models(self) -> list[str]:
@@ -294,8 +296,13 @@ class LaunchForm(RequestForm):
 
     @property
     def asks_when(self) -> bool:
-        """Whether the form begins with the time: it makes a schedule, or was refused because of its time."""
-        return self.is_schedule or bool(self["when"].errors)
+        """Whether the form begins with the time: it makes a schedule, or lacks a time for one, or a valid one."""
+        return self.is_schedule or self.lacks_time or bool(self["when"].errors)
+
+    @property
+    def lacks_time(self) -> bool:
+        """Whether it is to be saved as a schedule, and only a time is missing."""
+        return self.sent.get("do") == "schedule" and self.is_run and not self.is_schedule
 
     @property
     def presets(self) -> Sequence[tuple[str, str]]:
@@ -319,6 +326,19 @@ class LaunchForm(RequestForm):
         return [str(error) for name in ("dataset", "metrics") for error in self[name].errors]
 
     # Errors, and the state.
+
+    @property
+    def shown(self) -> list[forms.BoundField]:
+        """The fields of the page that say themselves what is wrong with them."""
+        if "sheet" in self.sent:
+            return [self["budget_usd"]]
+        folds = [self.prompt_fold, *self.task_folds, *self.more_folds, self.when_fold, self.drops_fold]
+        fields = [self["budget_usd"], *[self["average_variants"]] * self.can_average]
+        for variant in self.variants:
+            fields += [variant["name"], *variant.prompt]
+            folds.append(variant.fold)
+        fields += [field for fold in folds for _, field in fold.fields]
+        return [*{field.auto_id: field for field in fields}.values()]
 
     def reject(self, error: InvalidRequest) -> None:
         errors = {_OF_FORM.get(name, name): [*texts] for name, texts in error.unlabeled.items()}

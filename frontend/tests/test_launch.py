@@ -31,7 +31,7 @@ from benchmarks.services.runs.start import request_of, start_run
 from benchmarks.services.schedules import save_schedule
 from frontend.templatetags.show import with_code
 from tests.support.factories import MODEL, make_dataset, make_task
-from tests.support.page_factories import make_scored_run
+from tests.support.page_factories import make_canvas_set, make_scored_run
 from tests.support.running import Endpoint, worked
 
 pytestmark = pytest.mark.django_db
@@ -435,6 +435,27 @@ def test_more_tasks_would_show_a_smaller_gap(client: Client) -> None:
     assert re.search(r"<b>1\d(\.\d)? points or more</b>.* Sums: \d+ more tasks would show gaps of 15 points\.", html)
 
 
+def test_errors_stand_at_their_fields_while_the_plan_follows_the_form(client: Client) -> None:
+    make_dataset(3, slug="sums")
+    make_canvas_set()
+    variants = {"variant-0-name": "a", "variant-1-name": "b", "variant-1-system_prompt": "Be short."}
+    sent = {**REQUEST, **variants, "variant-2-name": "c", "variant-2-temperature": "1", "average_variants": "on"}
+    wrong = {"temperature": "9", "max_tokens": "few", "budget_usd": "-1", "name": "x" * 999}
+    place = re.compile(r'<div id="id_([\w-]+)_errors"( hx-swap-oob="true")?>(.*?)</div>')
+    found = place.findall(page(client, "/runs/new/plan/", sent | wrong))
+    assert {name for name, _, error in found if error} == {*wrong}
+    assert all(out_of_band for _, out_of_band, _ in found)
+    of_variant = place.findall(page(client, "/runs/new/plan/", sent | {"variant-1-top_p": "7"}))
+    assert [name for name, _, error in of_variant if error] == ["variant-1-top_p"]
+    mended = place.findall(page(client, "/runs/new/plan/", sent))
+    assert not any(error for _, _, error in mended)
+    on_page = place.findall(page(client, "/runs/new/", sent | {"do": "plan"}))
+    assert sorted(name for name, _, _ in on_page) == sorted(name for name, _, _ in mended)
+    assert sorted(name for name, _, _ in found) == sorted(name for name, _, _ in mended)
+    sheet = page(client, "/runs/new/plan/", {**REQUEST, "sheet": "1"})
+    assert [name for name, _, _ in place.findall(sheet)] == ["budget_usd"]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_three_tasks_are_tried_while_the_form_stays(client: Client, endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2 <b>")
@@ -566,8 +587,13 @@ def test_the_form_is_saved_as_a_schedule(client: Client) -> None:
     sent = {**REQUEST, "limit": "2", "do": "schedule"}
     assert "Save as schedule" in page(client, "/runs/new/")
     empty = client.post("/runs/new/", sent)
-    assert empty.status_code == 400
-    assert empty.context["form"].errors["when"]
+    html = empty.content.decode()
+    assert empty.status_code == 200
+    assert "Enter a time of day, such as 03:00, or a cron expression." in html
+    assert re.findall(r'<input[^>]+name="(\w+)"[^>]+autofocus', html) == ["when"]
+    assert "Not started" not in html
+    assert "Start run" in html
+    assert "Not saved" in page(client, "/runs/new/", {**sent, "when": "at noon"})
     several = page(client, "/runs/new/", {**sent, "when": "03:00", "model": ["baseline/random", "baseline/empty"]})
     assert "A schedule starts one run." in several
     response = client.post("/runs/new/", {**sent, "when": "03:00"})

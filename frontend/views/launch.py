@@ -96,9 +96,9 @@ def launch(request: HttpRequest) -> HttpResponse:
             return _page(request, form, known=known)
         return _page(request, form, known=known, costs=_costs(form, known), **planned(request, form, checks=False))
     do = request.POST.get("do", STARTED)
-    if do not in _STARTS:
-        return _changed(request, do)
     form = LaunchForm(runnable_datasets(), request.POST)
+    if do not in _STARTS or form.lacks_time:
+        return _changed(request, do)
     try:
         address, text = _STARTS[do](request, form)
     except InvalidRequest as error:

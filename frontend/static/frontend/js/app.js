@@ -106,6 +106,18 @@
     for (const [id, cost] of Object.entries(costs)) document.getElementById(id)?.replaceChildren(cost);
   });
 
+  // A field in which the plan finds an error says so until it is fixed.
+  document.addEventListener("htmx:afterSwap", () => {
+    for (const errors of document.querySelectorAll(".launch [id$=_errors]")) {
+      const id = errors.id.replace(/_errors$/, "");
+      const field = document.getElementById(id);
+      if (!field) continue;
+      const describing = [`${id}_helptext`, `${id}_error`].filter((each) => document.getElementById(each));
+      field.setAttribute("aria-describedby", describing.join(" "));
+      field.ariaInvalid = errors.childElementCount ? "true" : null;
+    }
+  });
+
   // A list that refreshes itself keeps what is ticked, its order and the focus.
   let kept = null;
   const nameOf = (part) => part.getAttribute("href") ?? part.value ?? part.textContent;
