@@ -15,7 +15,7 @@ from benchmarks.models import Dataset
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import money, number, plural
 from benchmarks.providers.baseline import BASELINE_MODELS
-from benchmarks.queries.launch import LastResult, last_results, last_runs
+from benchmarks.queries.launch import last_runs, latencies
 from benchmarks.queries.model_status import ModelStatus, Trouble, answered_models, model_status, troubled_models
 from benchmarks.queries.providers import ModelRow, ProviderRow, provider_rows
 from benchmarks.services.experiments.preview import Gap, gap_of
@@ -32,11 +32,13 @@ BASELINES_ARE = "not language models: what guessing, rules and expected answers 
 
 @dataclass(frozen=True, slots=True)
 class ModelOption:
-    """``last`` is the latest completed run, ``cost`` what the chosen tasks cost, if that is known yet."""
+    """``latency_ms`` is the median of the latest completed run, if it ``has_run``. ``cost`` is what the chosen tasks
+    cost, if that is known yet."""
 
     name: str
     price: str
-    last: LastResult | None
+    has_run: bool
+    latency_ms: float | None
     status: ModelStatus
     last_run: datetime | None = None
     cost: str = ""
@@ -112,7 +114,7 @@ class KnownModels:
     """What is known of all models, read once for a page."""
 
     last: Mapping[str, datetime]
-    results: Mapping[str, LastResult]
+    latencies: Mapping[str, float | None]
     troubled: Mapping[str, Trouble]
     answered: Collection[str]
     rows: Mapping[str, ProviderRow]
@@ -120,7 +122,7 @@ class KnownModels:
     @classmethod
     def read(cls) -> KnownModels:
         rows = {row.name: row for row in provider_rows()}
-        return cls(last_runs("model"), last_results(), troubled_models(), answered_models(), rows)
+        return cls(last_runs("model"), latencies(), troubled_models(), answered_models(), rows)
 
     def options(self, chosen: Collection[str]) -> list[ModelOption]:
         """The chosen models, then those used last of which nothing is known against them, those in trouble, and the
@@ -140,7 +142,7 @@ class KnownModels:
         that has run, with a known price if possible."""
         options = {option.name: option for option in self.options(models)}
         fine = {name: each for name, each in options.items() if each.status.level != "bad" and name not in unwanted}
-        ready = [each for each in fine.values() if each.status.level == "ok" and each.last]
+        ready = [each for each in fine.values() if each.status.level == "ok" and each.has_run]
         others = [each for each in ready if each.name.partition("/")[0] in self.rows]
         others.sort(key=lambda each: each.price == NO_PRICE)
         return [name for name in models if name in fine] or [each.name for each in others[:1]] or models
@@ -149,7 +151,8 @@ class KnownModels:
         provider = self.rows.get(name.partition("/")[0])
         status = model_status(name, provider, known, self.troubled.get(name), answered=name in self.answered)
         price = "free" if name.startswith("baseline/") else _price(known)
-        return ModelOption(name, price, self.results.get(name), status, self.last.get(name))
+        has_run = name in self.latencies
+        return ModelOption(name, price, has_run, self.latencies.get(name), status, self.last.get(name))
 
 
 def _order(option: ModelOption) -> tuple[bool, bool, float]:

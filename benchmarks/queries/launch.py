@@ -12,10 +12,9 @@ from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Cast
 
 from benchmarks.models import COMPLETED, ERRORS, OF_MODELS, Outcome, Result, Run, RunKind, Task
-from benchmarks.presentation.labels import dataset_title
 from benchmarks.presentation.numbers import n_of, score
 from benchmarks.queries.datasets import runnable_datasets
-from benchmarks.queries.runs import HeadlineNumber, turns
+from benchmarks.queries.runs import turns
 from benchmarks.run_parameters import Decides, deciding
 
 MOST_ANSWERS = 60
@@ -113,20 +112,9 @@ def last_runs(column: str) -> dict[str, datetime]:
     return dict(ours.values_list(column).annotate(Max("created_at")))
 
 
-@dataclass(frozen=True, slots=True)
-class LastResult:
-    """Of a model's latest completed run: its median latency in milliseconds, its headline score, and its dataset."""
-
-    latency_ms: float | None
-    mean: float | None
-    on: str
-
-
-def last_results() -> dict[str, LastResult]:
-    """By model."""
+def latencies() -> dict[str, float | None]:
+    """Model → the median latency of its latest completed run, in milliseconds."""
     ended = Run.objects.filter(OF_MODELS, import_format="", status__in=COMPLETED).order_by()
     latest = ended.values_list("model").annotate(Max("pk")).values_list("pk__max", flat=True)
     median = Cast(KeyTransform("p50", KeyTransform("latency_ms", "summary")), FloatField())
-    found = Run.objects.filter(pk__in=list(latest)).annotate(median=median, mean=HeadlineNumber("mean"))
-    rows = found.values_list("model", "median", "mean", *("dataset__name", "dataset__slug"))
-    return {model: LastResult(latency, mean, dataset_title(*named)) for model, latency, mean, *named in rows}
+    return dict(Run.objects.filter(pk__in=list(latest)).values_list("model", median))

@@ -676,9 +676,7 @@ def test_models_are_listed_by_last_use_by_name_or_by_provider_and_stay_chosen(
     assert not Run.objects.exists()
 
 
-def test_each_model_says_its_last_score_and_what_the_chosen_tasks_cost_with_it(
-    client: Client, endpoint: Endpoint
-) -> None:
+def test_each_model_says_when_it_ran_and_what_the_chosen_tasks_cost_with_it(client: Client, endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2")
     dataset = make_dataset(3, slug="sums")
     make_scored_run(dataset, (1.0, 0.0, 0.0), model=MODEL)

@@ -476,7 +476,7 @@ def _again(request: HttpRequest, form: LaunchForm, known: KnownModels) -> dict[s
     used, slugs = used_last(account_of(request.user))
     if not used or not slugs:
         return None
-    unproven = {option.name for option in known.options(used) if option.last is None}
+    unproven = {option.name for option in known.options(used) if not option.has_run}
     models = known.preselected(used, {*dropped_models(), *unproven})
     titles = [form.by_slug[slug].title for slug in slugs]
     chosen = {"model": models, "dataset": slugs}

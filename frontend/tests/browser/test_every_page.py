@@ -125,6 +125,36 @@ def test_a_wide_screen_does_not_stretch_lines_of_text(tab: Tab) -> None:
     assert box["width"] <= 1440
 
 
+# A place in the last cell of the first row that leads on, where nothing else can be pressed.
+_PLAIN_PLACE = """
+row => {
+  row.scrollIntoView({ block: "center" });
+  for (const cell of [...row.querySelectorAll("td")].reverse()) {
+    const { left, top, width, height } = cell.getBoundingClientRect();
+    for (let x = left + 2; x < left + width; x += 6) {
+      const here = document.elementFromPoint(x, top + height / 2);
+      if (here?.matches("th a")) return [x, top + height / 2];
+    }
+  }
+}
+"""
+
+
+def test_rows_of_lists_lead_to_what_they_name(tab: Tab, site: Site) -> None:
+    tab.page.set_viewport_size(WIDE)
+    for path in (
+        *("/benchmarks/", "/datasets/", "/datasets/reasoning/tasks/", "/canvases/", "/models/"),
+        *("/runs/", "/experiments/", "/judges/", "/reviews/", "/preferences/"),
+    ):
+        page = tab.open(path)
+        row = page.locator("main tbody tr:has(th a)").first
+        address = row.locator("th a").first.get_attribute("href")
+        place = row.evaluate(_PLAIN_PLACE)
+        assert place, path
+        page.mouse.click(*place)
+        page.wait_for_url(site.url(str(address)))
+
+
 _EDGE_IS_SEEN = """
 text => {
   text.scrollIntoView({ block: "center" });
