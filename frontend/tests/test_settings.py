@@ -259,7 +259,7 @@ def test_errors_of_a_token_stand_at_their_fields(production: None) -> None:
     ada, client = member("admin", "ada")
     html = page(client, "/settings/tokens/new/", {"account": ada.pk, "name": ""}, status=400)
     assert "Token not created." in html
-    for error in ('id="id_name_error"', '<p class="field-error">'):
+    for error in ('id="id_name_error"', 'id="id_scopes_error"'):
         assert error in html
     sent = {"account": ada.pk, "name": "x", "scopes": ["read"], "expires_at": "yesterday"}
     html = page(client, "/settings/tokens/new/", sent, status=400)
