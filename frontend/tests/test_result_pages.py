@@ -218,6 +218,16 @@ def test_the_list_of_results_begins_with_those_not_correct(client: Client) -> No
     assert following in page(client, listed("")[0])
 
 
+def test_progress_and_outcomes_of_a_live_run_are_of_one_moment(client: Client) -> None:
+    run = make_scored_run(values=(1.0, 0.0), status=RunStatus.RUNNING, completed_at=None)
+    Run.objects.filter(pk=run.pk).update(
+        total=5, done=4
+    )  # two more than its numbers, which are written every few seconds
+    html = client.get(f"/runs/{run.pk}/status/").content.decode()
+    assert "<span>2 of 5 results</span>" in html
+    assert re.search(r"No answer yet\s*<b>3</b>", html)
+
+
 def test_a_live_run_shows_what_came_last_what_is_provisional_and_what_is_not_asked(client: Client) -> None:
     run = make_scored_run(values=(1.0, 0.0), status=RunStatus.RUNNING, completed_at=None)
     Run.objects.filter(pk=run.pk).update(total=5)
