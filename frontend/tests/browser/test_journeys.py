@@ -416,3 +416,34 @@ def test_the_estimate_is_shown_for_a_model_that_is_typed_and_unknown(tab: Tab) -
     page.keyboard.press("Enter")
     page.locator("#plan .skel th", has_text="typed").wait_for(state="attached")
     page.locator("#models-options .cost", has_text="up to $").first.wait_for(state="attached")
+
+
+def test_a_field_says_what_is_wrong_with_it_until_it_is_fixed(tab: Tab) -> None:
+    page = tab.open("/runs/new/?dataset=reasoning&model=scripted/medium&repeats=1")
+    page.locator("summary", has_text="More options").click()
+    field = page.locator("#id_temperature")
+    field.fill("9")
+    page.locator("#id_temperature[aria-invalid=true][aria-describedby~=id_temperature_error]").wait_for()
+    assert page.locator("#id_temperature_error").inner_text() == "Ensure this value is less than or equal to 2."
+    assert tab.violations() == []
+    field.fill("1")
+    page.locator("#id_temperature:not([aria-invalid])").wait_for()
+    assert page.locator("#id_temperature_error").count() == 0
+    page.get_by_role("button", name="Save as schedule").click()
+    page.locator("#id_when:focus").wait_for()
+    assert page.locator("#id_temperature").input_value() == "1"
+
+
+def test_a_trial_is_compared_with_the_one_before_whose_prompt_comes_back(tab: Tab) -> None:
+    page = tab.open("/runs/new/?dataset=reasoning&model=scripted/medium&repeats=1&system_prompt=First")
+    tried = page.locator("#trial:not([hx-get]) table")
+    page.get_by_role("button", name="Try 3 tasks").click()
+    tried.wait_for(timeout=60_000)
+    page.locator("summary", has_text="System prompt First").click()
+    page.get_by_label("System prompt").fill("Second")
+    page.get_by_role("button", name="Try 3 tasks").click()
+    page.locator("#trial p", has_text="Before: ").wait_for()
+    tried.wait_for(timeout=60_000)
+    page.get_by_role("button", name="Use the earlier prompt").click()
+    page.locator("summary", has_text="System prompt First").wait_for()
+    assert page.get_by_label("System prompt").input_value() == "First"
