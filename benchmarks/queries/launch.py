@@ -94,13 +94,14 @@ def trials_in_words(*trials: Trial) -> list[str]:
     scored = [[result for result in each if result.outcome not in _NOT_SCORED] for each in results]
     by_mean = any(result.outcome == Outcome.PARTIAL for each in scored for result in each)
     words = []
-    for trial, each in zip(trials, scored, strict=True):
+    for trial, asked, each in zip(trials, results, scored, strict=True):
         if trial.is_live:
             words.append("running")
         elif not each:
             words.append("not scored")
         elif by_mean:
-            words.append(f"mean {score(sum(result.value or 0.0 for result in each) / len(each))}")
+            mean = sum(result.value or 0.0 for result in each) / len(each)
+            words.append(f"mean {score(mean)}, n = {n_of(len(each), len(asked))}")
         else:
             words.append(f"{n_of(sum(result.outcome == Outcome.CORRECT for result in each), len(each))} correct")
     return words

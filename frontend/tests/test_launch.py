@@ -549,7 +549,7 @@ def test_only_a_comparable_trial_of_ones_own_is_an_earlier_one(client: Client, n
 def test_trials_with_partly_correct_answers_compare_by_their_means() -> None:
     trial = Trial(rows=[(Mock(), [Mock(outcome="partial", value=0.5), Mock(outcome="wrong", value=0.0)])])
     right = Trial(rows=[(Mock(), [Mock(outcome="correct", value=1.0), Mock(outcome="provider_error", value=None)])])
-    assert trials_in_words(trial, right, Trial()) == ["mean 0.250", "mean 1.000", "not scored"]
+    assert trials_in_words(trial, right, Trial()) == ["mean 0.250, n = 2 of 2", "mean 1.000, n = 1 of 2", "not scored"]
     assert trials_in_words(right, Trial()) == ["1 of 1 correct", "not scored"]
 
 
