@@ -392,7 +392,7 @@ def test_a_list_of_models_by_provider_keeps_what_is_chosen(tab: Tab) -> None:
     page = tab.open("/runs/new/?dataset=reasoning")
     page.check("input[name=model][value='scripted/medium']")
     page.get_by_role("button", name="By provider").click()
-    page.get_by_role("heading", name="baseline").wait_for()
+    page.get_by_role("heading", name="scripted", exact=True).wait_for()
     assert page.locator("input[name=model][value='scripted/medium']").is_checked()
     page.get_by_label("Find or add models").fill("random")
     shown, chosen = page.locator("#models-options .option-row:visible"), page.locator("input[name=model]:checked")
@@ -414,7 +414,8 @@ def test_the_estimate_is_shown_for_a_model_that_is_typed_and_unknown(tab: Tab) -
     page.check("input[name=model][value='scripted/medium']")
     page.get_by_label("Find or add models").fill("scripted/typed")
     page.keyboard.press("Enter")
-    page.locator("#plan .skel th", has_text="typed").wait_for(state="attached")
+    page.locator("input[name=model][value='scripted/typed']:checked").wait_for()
+    page.get_by_role("button", name="Start 2 runs").wait_for()
     page.locator("#models-options .cost", has_text="up to $").first.wait_for(state="attached")
 
 
