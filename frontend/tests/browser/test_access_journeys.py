@@ -103,7 +103,7 @@ def test_anyone_reads_a_shared_report_until_its_link_expires(new_tab: NewTab, cl
     assert path is not None
     visitor = new_tab(closed)
     report = visitor.open(path[0])
-    assert "baseline/random on basic-coding" in report.locator("h1").inner_text()
+    assert "baseline/random on Basic coding" in report.locator("h1").inner_text()
     assert report.locator("table").count() >= 2
     assert visitor.violations() == []
     assert visitor.open("/runs/").locator("h1").inner_text() == "Log in"
