@@ -10,6 +10,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from benchmarks.analysis.comparisons import newer_sentence, run_of_day
+from benchmarks.engine.webhooks.delivery import UNSIGNED_FOR
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import DatasetFile, Run, RunStatus, ScoreDrop
 from benchmarks.presentation.actions import allowed_actions
@@ -28,6 +29,9 @@ ROUNDED = 0.0005
 """Differences of scores below this are not seen."""
 HUNG_SECONDS = 120.0
 """From so many seconds without an answer on, a run that is silent needs somebody."""
+# Only printed: entered in each place, a line that also set the variable would give each a secret of its own.
+NEW_SECRET = 'echo "whsec_$(openssl rand -base64 32)"'
+FOR_SECRET = "Make one secret for all places and the receiver:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,8 @@ class Notice:
     dismiss: str = ""
     more: str = ""
     copy: str = ""
-    """A command to copy, which makes a secret."""
+    """A command to copy; ``copy_for`` says what it does."""
+    copy_for: str = ""
 
 
 def inbox(live: Sequence[Run], *, with_webhooks: bool = False) -> list[Notice]:
@@ -191,12 +196,12 @@ def webhook_problems(rows: Sequence[WebhookRow], *, named: bool = True) -> list[
         quoted = listed([f"“{name}”" for name in names])
         noun = "Webhook" if len(names) == 1 else "Webhooks"
         who = f"{noun} {quoted}" if named else "This webhook"
-        then = "Then pending deliveries are sent" + ("." if named else ", and you can send a test.")
-        # Only printed: entered in each place, a line that also set the variable would give each a secret of its own.
-        line = 'echo "whsec_$(openssl rand -base64 32)"' if names[0] in settings.CODEFORGE.webhooks else ""
-        found.append(
-            Notice("failed", "Webhook", f"{who} cannot deliver", "", f"{problem} {then}", link=sign, copy=line)
-        )
+        notice = Notice("failed", "Webhook", f"{who} cannot deliver", "", problem, link=sign)
+        if names[0] in settings.CODEFORGE.webhooks:
+            then = "Then pending deliveries are sent" + ("." if named else ", and you can send a test.")
+            wait = f"They wait up to {UNSIGNED_FOR.days} days; no attempt is counted."
+            notice = replace(notice, detail=f"{problem} {then} {wait}", copy=NEW_SECRET, copy_for=FOR_SECRET)
+        found.append(notice)
     for row in rows:
         if row.name in failing and not row.problem:
             notice = _webhook(failing[row.name])

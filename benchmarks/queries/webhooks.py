@@ -51,20 +51,19 @@ class FailingWebhook:
 
 
 def failing_webhooks() -> list[FailingWebhook]:
-    """The webhooks whose deliveries of the last ``COUNTED_FOR`` have all failed since one was accepted."""
+    """The webhooks whose deliveries of the last ``COUNTED_FOR`` have all failed since one was accepted, or wait for a
+    secret."""
     since = WebhookDelivery.objects.filter(created_at__gte=timezone.now() - COUNTED_FOR).order_by()
     accepted = dict(since.filter(state=_State.DELIVERED).values_list("address").annotate(Max("created_at")))
-    lost = since.filter(Q(state=_State.GIVEN_UP) | Q(state=_State.PENDING, attempts__gte=FAILING_ATTEMPTS))
+    lost = since.exclude(state=_State.DELIVERED).values_list("address", "created_at", "state", "attempts")
     failed: dict[str, list[datetime]] = {}
-    for name, at in lost.values_list("address", "created_at"):
-        if name not in accepted or at > accepted[name]:
+    known = receivers() if lost else {}
+    for name, at, state, attempts in lost:
+        if name not in known or at <= accepted.get(name, at - COUNTED_FOR):
+            continue
+        if state == _State.GIVEN_UP or attempts >= FAILING_ATTEMPTS or known[name].problem:
             failed.setdefault(name, []).append(at)
-    known = receivers() if failed else {}
-    return [
-        FailingWebhook(name, len(times), max(times), known[name].problem)
-        for name, times in sorted(failed.items())
-        if name in known
-    ]
+    return [FailingWebhook(name, len(times), max(times), known[name].problem) for name, times in sorted(failed.items())]
 
 
 def webhook_rows() -> list[WebhookRow]:

@@ -442,7 +442,8 @@ def test_what_is_wrong_with_a_webhook_is_said_once_with_a_link_to_the_document(
         assert shown.count(problem) == 1
         assert shown.index(problem) < shown.index("<td"), "it comes first"
         assert 'href="/help/how-to/webhooks/"' in shown
-    assert "Not sent: cannot be signed" in html
+    assert "Waits for the secret" in html
+    assert "They wait up to 30 days; no attempt is counted." in html
     assert "This webhook cannot deliver" in html
     assert "Send test</button>" not in html, "the message says when it can be sent"
     assert "you can send a test" in html

@@ -54,6 +54,8 @@ class Deliveries:
         self.require(
             attempts_now in (attempts, attempts + 1), f"{name} counts {attempts}, then {attempts_now} attempts"
         )
+        signs = attempts_now == attempts or self.world.now >= self.receiver.signs_from
+        self.require(signs, f"{name} counts an attempt before there is a secret")
         self.require(not body or body_now == body, f"{name} changed its body")
         if state_now == state:
             return

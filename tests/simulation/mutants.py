@@ -374,6 +374,7 @@ MUTANTS = (
         "if number >= retries.max_attempts:",
         "if number >= retries.max_attempts - 1:",
     ),
+    Mutant("what cannot be signed is sent", DELIVERY, "if webhook and webhook.problem]", "if not name]"),
     Mutant("a signature has no time", DELIVERY, 'f"{delivery}.{timestamp}."', 'f"{delivery}."'),
     Mutant(
         "deliveries from before the clock was set back wait",

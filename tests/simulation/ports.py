@@ -8,6 +8,7 @@ order of steps can come about. Steps do not overlap, as on SQLite; what PostgreS
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -286,6 +287,9 @@ def ports(
             stack.enter_context(mock.patch.object(target, name, value))
         if receiver is None:
             stack.enter_context(mock.patch.dict(settings.CODEFORGE.webhooks, clear=True))
+        else:
+            stack.enter_context(mock.patch.dict(os.environ))
+            receiver.begin()
         for function in (retrying.complete_with_retries, Gate.__init__):
             defaults = function.__kwdefaults__ or {}
             stack.enter_context(mock.patch.object(function, "__kwdefaults__", {**defaults, "clock": clock}))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
+import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -42,8 +44,17 @@ class Receiver:
     def __init__(self, world: World) -> None:
         self.world = world
         self.fault_rate = world.random.choice((0.0, 0.2, 0.7))
+        self.signs_from = random.Random(f"secret of {world.seed}").choice((0.0, 0.0, 30.0))
+        """When the workers get the secret"""
         self.posts: list[Post] = []
         self.on_post: Callable[[Post], None] = lambda post: None
+
+    def begin(self) -> None:
+        """Keep the secret back for a time."""
+        if self.signs_from:
+            self.world.count("the secret comes late")
+            os.environ.pop(SECRET_VARIABLE)
+            self.world.at(self.signs_from, lambda: os.environ.update({SECRET_VARIABLE: SECRET}))
 
     @asynccontextmanager
     async def post(

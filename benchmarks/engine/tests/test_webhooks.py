@@ -22,6 +22,7 @@ from benchmarks.engine.execution.result_store import give_back_claims
 from benchmarks.engine.execution.sweeper import runs_without_worker
 from benchmarks.engine.webhooks import delivery
 from benchmarks.engine.webhooks.delivery import send_due, signature
+from benchmarks.engine.webhooks.receivers import receiver_of
 from benchmarks.models import AuditEntry, Run, RunStatus, Webhook, WebhookDelivery
 from benchmarks.outbound import REFUSED, Outbound
 from benchmarks.presentation.sentences import headline_numbers
@@ -229,8 +230,9 @@ def test_a_delivery_of_a_dead_worker_is_retried_but_not_forever(
 def test_one_of_two_workers_that_see_a_due_delivery_claims_it(endpoint: Endpoint, hook: Hook) -> None:
     completed_run(endpoint, hook)
     first, second = the_delivery(), the_delivery()
-    assert delivery._claim(first) is not None
-    assert delivery._claim(second) is None
+    webhook = receiver_of("ops")
+    assert delivery._claim(first, webhook) is not None
+    assert delivery._claim(second, webhook) is None
     assert the_delivery().attempts == 1
 
 
@@ -306,20 +308,44 @@ def test_a_delivery_to_a_removed_webhook_is_given_up(endpoint: Endpoint, hook: H
     assert not receiver.messages
 
 
-def test_nothing_is_sent_without_a_valid_secret(
+def test_a_delivery_waits_for_a_valid_secret_and_counts_no_attempt(
+    endpoint: Endpoint, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, receiver = completed_run(endpoint, hook, retries={"max_attempts": 2})
+    for value in (None, "", "secret-s3cret", "whsec_s3cret!", "whsec_czNjcmV0"):
+        monkeypatch.delenv(SECRET_ENV) if value is None else monkeypatch.setenv(SECRET_ENV, value)
+        assert send_due() == 0, value
+        assert not receiver.messages, value
+        assert (the_delivery().state, the_delivery().attempts, the_delivery().last_error) == ("pending", 0, ""), value
+    monkeypatch.setenv(SECRET_ENV, SECRET)
+    assert send_due() == 1
+    assert receiver.messages[0].is_signed()
+    assert the_delivery().attempts == 1
+
+
+def test_deliveries_that_wait_for_a_secret_hold_up_no_other(endpoint: Endpoint, hook: Hook, settings: Any) -> None:
+    endpoint()
+    receiver = hook()
+    configured(settings, mute=WebhookConfig(url=receiver.url, secret_env="NOT_SET_ANYWHERE"), ops=receiver.webhook())
+    for run in [make_run(make_dataset(1)) for _ in range(delivery.MAX_AT_ONCE + 1)]:
+        lifecycle.cancel(run.pk)
+    runs_without_worker()
+    WebhookDelivery.objects.filter(address="ops").update(next_attempt_at=timezone.now())
+    assert send_due() == delivery.MAX_AT_ONCE
+    assert send_due() == 1
+
+
+def test_a_delivery_waits_for_its_secret_thirty_days(
     endpoint: Endpoint, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, receiver = completed_run(endpoint, hook)
-    for value in (None, "", "secret-s3cret", "whsec_s3cret!", "whsec_czNjcmV0"):
-        monkeypatch.delenv(SECRET_ENV) if value is None else monkeypatch.setenv(SECRET_ENV, value)
-        WebhookDelivery.objects.update(last_error="")
-        make_due()
-        assert send_due() == 0, value
-        assert not receiver.messages, value
-        delivery = the_delivery()
-        assert delivery.state == "pending", value
-        assert SECRET_ENV in delivery.last_error, value
-        assert not value or value not in delivery.last_error, value
+    monkeypatch.delenv(SECRET_ENV)
+    for days, state in ((29, "pending"), (31, "given_up")):
+        WebhookDelivery.objects.update(created_at=timezone.now() - timedelta(days=days))
+        send_due()
+        assert the_delivery().state == state
+    assert the_delivery().last_error == "The webhook had no valid secret for 30 days."
+    assert not receiver.messages
 
 
 def test_a_delivery_is_sent_again_on_demand_and_that_is_audited(endpoint: Endpoint, hook: Hook) -> None:

@@ -1,7 +1,8 @@
 """Deliver webhooks at least once, signed, with limits on everything the receiver controls.
 
 A delivery is claimed by a conditional UPDATE that counts the attempt and sets the next due time. If the worker dies,
-another worker retries at that time, under the same id. Signatures follow Standard Webhooks
+another worker retries at that time, under the same id. One that cannot be signed is not claimed: it stays due until its
+webhook has a secret, or until it is too old. Signatures follow Standard Webhooks
 (https://www.standardwebhooks.com): HMAC-SHA256 of id, timestamp and body.
 """
 
@@ -40,6 +41,8 @@ MAX_AT_ONCE = 20
 LOST_AFTER = timedelta(seconds=30)
 """How long after its timeout an attempt without a stored result counts as lost."""
 NOT_READY = timedelta(seconds=3)
+UNSIGNED_FOR = timedelta(days=30)
+"""How old a delivery gets that waits for the secret of its webhook."""
 
 _State = WebhookDelivery.State
 _SETTLED_LATER = frozenset({*STOPPED, RunStatus.PAUSED})
@@ -68,8 +71,16 @@ def send_due() -> int:
     # A first attempt that is further away than it is ever put off was stored before the clock was set back.
     is_due = Q(next_attempt_at__lte=now) | Q(attempts=0, next_attempt_at__gt=now + 2 * NOT_READY)
     due = WebhookDelivery.objects.filter(is_due, state=_State.PENDING)
-    rows = due.select_related("run__dataset", "run__dataset_version").order_by("next_attempt_at")[:MAX_AT_ONCE]
-    attempts = [attempt for row in rows if (attempt := _claim(row))]
+    webhooks = {name: receiver_of(name) for name in due.order_by().values_list("address", flat=True).distinct()}
+    if not webhooks:
+        return 0
+    unsigned = [name for name, webhook in webhooks.items() if webhook and webhook.problem]
+    due.filter(address__in=unsigned, created_at__lt=now - UNSIGNED_FOR).update(
+        state=_State.GIVEN_UP, last_error=f"The webhook had no valid secret for {UNSIGNED_FOR.days} days."
+    )
+    rows = due.exclude(address__in=unsigned).select_related("run__dataset", "run__dataset_version")
+    in_turn = rows.order_by("next_attempt_at")[:MAX_AT_ONCE]
+    attempts = [attempt for row in in_turn if (attempt := _claim(row, webhooks.get(row.address)))]
     if not attempts:
         return 0
     problems = asyncio.run(_send(attempts))
@@ -87,9 +98,8 @@ def signature(key: bytes, delivery: str, timestamp: int, body: bytes) -> str:
     return f"v1,{base64.b64encode(digest).decode()}"
 
 
-def _claim(row: WebhookDelivery) -> Attempt | None:
+def _claim(row: WebhookDelivery, webhook: Receiver | None) -> Attempt | None:
     """Claim the next attempt; ``None`` if another worker has it, it is not ready, or it is given up."""
-    webhook = receiver_of(row.address)
     if webhook is None:
         _give_up(row, "This webhook was removed.")
         return None
@@ -108,26 +118,19 @@ def _claim(row: WebhookDelivery) -> Attempt | None:
     number = row.attempts + 1
     if not _unchanged(row).update(attempts=number, next_attempt_at=lost_at, body=body):
         return None
-    try:
-        return _signed(row.pk, row.address, webhook, number, body)
-    except ValueError as error:
-        _store_failure(row.pk, row.address, webhook.retries, number, str(error))
-        return None
+    return _signed(row.pk, row.address, webhook, number, body)
 
 
 def send_test(name: str, webhook: Receiver) -> str:
     """Send one signed message of type ``test`` now; return the problem, empty if it was accepted. Nothing is stored."""
+    if webhook.problem:
+        return webhook.problem
     body = json.dumps({"type": "test", "timestamp": timezone.now().isoformat(), "data": {}})
-    try:
-        return asyncio.run(_send([_signed(uuid.uuid4(), name, webhook, 1, body)]))[0]
-    except ValueError as error:
-        return str(error)
+    return asyncio.run(_send([_signed(uuid.uuid4(), name, webhook, 1, body)]))[0]
 
 
 def _signed(delivery: uuid.UUID, name: str, webhook: Receiver, number: int, body: str) -> Attempt:
-    """An attempt at a delivery, signed now. Raises ``ValueError`` without a valid signing secret."""
-    if webhook.problem:
-        raise ValueError(webhook.problem)
+    """An attempt at a delivery, signed now with the key of the webhook, which must have one."""
     timestamp, content = int(time.time()), body.encode()
     headers = {
         "Content-Type": "application/json",

@@ -52,10 +52,10 @@ def _delivered(delivery: WebhookDelivery) -> Cell:
 
 
 def _unsigned(delivery: WebhookDelivery) -> Cell:
-    """The same of a webhook that cannot sign, whose next attempt sends nothing either."""
+    """The same of a webhook that cannot sign, which makes no attempt."""
     if delivery.state != WebhookDelivery.State.PENDING:
         return _delivered(delivery)
-    return Words("Not sent: cannot be signed", "soft")
+    return Words("Waits for the secret", "soft")
 
 
 WEBHOOKS = Table[WebhookRow](
