@@ -207,10 +207,11 @@ def test_the_form_proposes_no_more_labels_than_the_chosen_runs_have_answers(clie
     assert "With 8, its agreement with people is known to ±34.3 points at most." in form
     assert f'href="/runs/new/?like={run.pk}">Run more tasks' in form, "no other run has enough"
     assert "What labels can show" not in form
-    assert '<button type="submit" id="create">Create review' in form, "more answers come first"
+    assert '<button type="submit" id="create" class="primary">Create review' in form, "it is what the page is for"
     other = make_scored_run(make_dataset(40, slug="more"), values=[1.0] * 40)
     form = client.get(f"/reviews/new/?runs={run.pk}&metric={run.metrics[0]}").content.decode()
     assert re.search(rf'href="[^"]*runs={run.pk},{other.pk}">\s*Add 1 run to reach 40<', form)
+    assert '<button type="submit" id="create">Create review' in form, "the runs to add come first"
     more = client.get(f"/reviews/new/?runs={run.pk},{other.pk}").content.decode()
     assert "labels are needed" not in more
     assert '<button type="submit" id="create" class="primary">Create review' in more
