@@ -76,14 +76,12 @@ def agreement(cells: Sequence[TaskCell]) -> SafeString:
 
 
 @register.simple_tag
-def right_in(cells: Sequence[TaskCell], columns: Sequence[tuple[Run, str]]) -> str:
-    """The runs that are right, or those that are not if these are fewer; empty if all runs are alike."""
+def right_in(cells: Sequence[TaskCell], columns: Sequence[tuple[Run, str]]) -> tuple[str, str]:
+    """The runs that are not right, and those that are; both empty if all runs are alike."""
     right, others = list[str](), list[str]()
     for cell, (_, name) in zip(cells, columns, strict=True):
         (right if cell.is_right else others).append(texts.visible(name))
-    if not right or not others:
-        return ""
-    return f"Not right: {', '.join(others)}" if len(others) < len(right) else f"Right: {', '.join(right)}"
+    return (", ".join(others), ", ".join(right)) if right and others else ("", "")
 
 
 @register.simple_tag

@@ -255,11 +255,13 @@ def test_task_by_task_shows_who_answered_what_and_filters(client: Client) -> Non
     text = page(client, f"/experiments/{experiment.pk}/answers/")
     assert "Sums: 3 of 40 tasks are right in all 3 runs, and 2 are wrong in all." in text
     assert text.count("an answer") == 120
-    assert '<small class="who">Right: large</small>' in text
-    assert '<small class="who">Not right: tiny</small>' in text
+    assert re.search(r'<small class="who">Not right: [^<]*, tiny. Right: large</small>', text)
+    assert re.search(r'<small class="who">Not right: tiny. Right: large, [^<]*</small>', text)
     run = experiment.runs.get(model="loop/large")
     only = page(client, f"/experiments/{experiment.pk}/answers/?show=only&run={run.pk}")
     assert "<span>33 of 40 tasks</span>" in only
+    assert '<table class="task-grid many fewer">' in only, "its answers that are not right are shown on phones, too"
+    assert "Not right:" not in only
     assert "tasks are right in all 3 runs" not in only, "which is of all tasks"
     assert '<a class="chip on" href="?show=only">Chosen run: large' in only, "a chip without which the choice ends"
     (shown,) = re.findall(r'<a class="chip on"\s+href="([^"]*)"\s+aria-current="true">\s*Only large right', only)
