@@ -43,6 +43,8 @@ class Chart:
     """For each row, the address of what is behind it: for readers who do not point at marks."""
     key: tuple[str, ...] = ()
     """The names of points that phones show as numbers, from 1."""
+    is_crowded: bool = False
+    """Whether pages show them as numbers on every screen; files have room for names on lines to their points."""
 
     @property
     def linked_rows(self) -> list[tuple[tuple[Cell, ...], str]]:

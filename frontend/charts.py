@@ -19,7 +19,7 @@ from benchmarks.presentation.texts import cut
 from benchmarks.summary import Expected
 from frontend import tradeoffs
 from frontend.chart_parts import FIGURES, INTERVAL_COLUMNS, Chart, Measure, Row, figures, sentence, tooltip
-from frontend.label_places import PHONE_WIDTH, is_near, label_places
+from frontend.label_places import ASIDE, PHONE_WIDTH, is_near, label_places
 from frontend.large_ruler import MOST_MARKS, LargeRuler, Scored
 from frontend.plots import Axis, Plot, percent, round_axis, round_step
 
@@ -195,8 +195,9 @@ def quality_against(
     joins = tradeoffs.joins(points)
     places = label_places([point["words"] for point in points], spots, best, spans, joins=joins)
     narrow = label_places([point["short"] for point in points], spots, best, spans, width=PHONE_WIDTH, joins=joins)
-    # A phone that has no room for all names beside their points numbers these; the names stand below.
-    key = () if all(map(is_near, narrow)) else tuple(point["label"] for point in points)
+    # Without room for all names beside their points, these are numbered, and the names stand below.
+    is_crowded = not all(is_near(place, ASIDE) for place in places)
+    key = tuple(point["label"] for point in points) if is_crowded or not all(map(is_near, narrow)) else ()
     if key:
         numbers = [str(place) for place in range(1, len(points) + 1)]
         narrow = label_places(numbers, spots, best, spans, width=PHONE_WIDTH, joins=joins)
@@ -213,10 +214,11 @@ def quality_against(
         f"quality-against-{by}",
         title,
         note,
-        (tradeoffs.drawn(points, best, x, y, sentence(title, note)),),
+        (tradeoffs.drawn(points, best, x, y, sentence(title, note), is_crowded=is_crowded),),
         ("Model", column, *INTERVAL_COLUMNS, "Efficient frontier"),
         tuple(tuple(point[figure] for figure in ("label", "x", *FIGURES, "frontier")) for point in points),
         key=key,
+        is_crowded=is_crowded,
     )
 
 

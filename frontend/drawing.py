@@ -25,6 +25,7 @@ _MARGINS = {
     "plot": (12, 16, 32, 40),
     "plot many": (12, 16, 32, 40),
     "plot names": (12, 16, 32, 40),
+    "plot names crowded": (12, 16, 32, 40),
     "plot rows": (12, 16, 32, 148),
     "plot small": (32, 16, 32, 40),
 }

@@ -30,6 +30,10 @@ FAR = tuple(range(36, 260, 14))
 """Pixels above or below a dot at which its name is written if there is no room beside it."""
 
 
+ASIDE = FAR[1]
+"""The most pixels above or below a dot at which a name on a line to it is still seen as that of the dot."""
+
+
 class Place(NamedTuple):
     """How the text is aligned beside the point, and its distance from it in pixels."""
 
@@ -117,9 +121,9 @@ def label_places(
     return chosen
 
 
-def is_near(key: str | None) -> bool:
-    """Whether a name has a place, and one beside its point."""
-    return key is not None and abs(PLACES[key].dy) not in FAR
+def is_near(key: str | None, most: float = FAR[0] - 1) -> bool:
+    """Whether a name has a place, and one beside its point: at ``most`` so many pixels above or below it."""
+    return key is not None and abs(PLACES[key].dy) <= most
 
 
 def share_of(value: float, low: float, high: float, *, log: bool = False) -> float:

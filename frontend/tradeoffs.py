@@ -17,12 +17,15 @@ _MOST_CHARACTERS = int(LONGEST / CHARACTER)
 _ANCHOR = {"left": "start", "right": "end"}
 
 
-def drawn(points: Sequence[Row], best: Sequence[int], x: Axis, y: Axis, sentence: str) -> SafeString:
+def drawn(
+    points: Sequence[Row], best: Sequence[int], x: Axis, y: Axis, sentence: str, *, is_crowded: bool
+) -> SafeString:
     """The plot of ``points``, which have ``at``, ``mean``, ``low``, ``high``, ``words`` and ``place``, and ``short``
-    and ``narrow`` in their place on phones; ``best`` are those on the frontier, the cheapest first."""
+    and ``narrow`` in their place on phones, and on every page if it ``is_crowded``; ``best`` are those on the frontier,
+    the cheapest first."""
     plot = Plot(x, y)
     parts = (*_joined(points, plot), *_frontier(points, best, plot), *_dots(points, best, plot))
-    return plot.drawn(parts, sentence, height=int(HEIGHT), look="plot names")
+    return plot.drawn(parts, sentence, height=int(HEIGHT), look="plot names crowded" if is_crowded else "plot names")
 
 
 def _spot(point: Row) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks.summary import Expected
-from frontend import charts
+from frontend import charts, drawing
 from frontend.chart_parts import Measure
 from frontend.charts import Contender
 
@@ -62,6 +62,18 @@ def test_a_phone_without_room_for_all_names_has_numbers_and_a_key() -> None:
     assert chart is not None
     assert chart.key == tuple(each.label for each in close)
     assert sorted(re.findall(NARROW, chart.panels[0])) == ["1", "2", "3", "4"]
+
+
+def test_names_that_would_stand_far_from_their_points_are_numbers_on_every_page_and_names_in_files() -> None:
+    crowd = [contender(f"vendor/step-by-step-{place}", 0.0, 1.0 + place / 50) for place in range(3)]
+    roomy = [contender(f"vendor/step-by-step-{place}", 0.1 + place / 4, 1.0 + place) for place in range(3)]
+    for contenders, is_crowded in ((crowd, True), (roomy, False)):
+        chart = charts.quality_against("latency", [*contenders, contender("a/x", 0.9, 2.0)], SCORE)
+        assert chart is not None
+        assert chart.is_crowded is is_crowded
+        assert ('class="plot names crowded"' in chart.panels[0]) is is_crowded
+        assert bool(chart.key) is is_crowded
+        assert "vendor/step-by-step-0 0.000</text>" in drawing.svg(chart) or not is_crowded
 
 
 def test_names_that_all_have_room_need_no_key() -> None:
