@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from benchmarks.providers.model_names import is_baseline
 from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS, Decides, Kind, RunParameter, deciding
 
 STORED = (Decides.QUESTION, Decides.ANSWER, Decides.SCORE)
@@ -102,7 +103,7 @@ def _applies(parameter: RunParameter, run: Any) -> bool:
         return bool(run.judge_model)
     if parameter.decides is not Decides.ANSWER:
         return True
-    if run.model.startswith("baseline/") and not run.import_format:
+    if is_baseline(run.model) and not run.import_format:
         return parameter.name == "seed" and run.model == "baseline/random"
     return parameter.name != "max_tool_steps" or _is_given(parameter, run)
 
@@ -123,7 +124,7 @@ def _is_given(steps: RunParameter, run: Any) -> bool:
 
 def _repeats_one_seed(run: Any) -> bool:
     # The migration that fills in older runs reads them before they have the column. They sent one seed.
-    made_here = not run.import_format and not run.model.startswith("baseline/")
+    made_here = not run.import_format and not is_baseline(run.model)
     return made_here and run.repeats > 1 and not getattr(run, "seed_per_repeat", False)
 
 

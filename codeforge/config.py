@@ -22,7 +22,8 @@ from benchmarks.providers.base import JudgeSettings, Limits, RetryPolicy, Sectio
 from benchmarks.providers.extra_parameters import problems_of
 from benchmarks.providers.http_provider import HTTPProvider, http_address
 from benchmarks.providers.model_families import ModelFamily
-from benchmarks.providers.registered_providers import BASELINE, PROVIDER_KINDS, split_model
+from benchmarks.providers.model_names import BASELINE, is_baseline, split_model
+from benchmarks.providers.registered_providers import PROVIDER_KINDS
 from benchmarks.providers.systems.options import KINDS_OF, SystemOptions, misplaced
 
 
@@ -316,13 +317,13 @@ class Config(Section):
     @model_validator(mode="after")
     def _names_can_be_used(self) -> Config:
         for name in self.providers:
-            if name == "baseline":
+            if name == BASELINE:
                 raise ValueError("providers.baseline is built in. Choose another name.")
             if not name or "/" in name or name != name.strip().lower():
                 raise ValueError(f"providers.{name}: A provider's name must be lowercase, without spaces and slashes.")
         for name in self.models:
             provider = name.partition("/")[0]
-            if provider not in {*self.providers, "baseline"}:
+            if provider not in {*self.providers, BASELINE}:
                 known = ", ".join(sorted(self.providers)) or "none"
                 raise ValueError(f"models.{name}: Provider {provider!r} is not configured. Configured: {known}.")
             if "/" not in name and not self.is_system(name):
@@ -361,7 +362,7 @@ class Config(Section):
 
     def model(self, name: str) -> ModelConfig:
         """The configuration of a model, with everything unknown if there is none. Baselines cost nothing."""
-        if name.startswith("baseline/"):
+        if is_baseline(name):
             return ModelConfig(input_per_million=0.0, output_per_million=0.0)
         return self.models.get(name, ModelConfig())
 

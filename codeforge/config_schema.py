@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from benchmarks.dataset_format.documents import DIALECT, json_schema
-from benchmarks.providers.registered_providers import BASELINE, PROVIDER_KINDS
+from benchmarks.providers.model_names import BASELINE
+from benchmarks.providers.registered_providers import PROVIDER_KINDS
 from codeforge.config import Config
 
 SCHEMA_FILE = "codeforge.schema.json"

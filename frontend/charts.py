@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString
 
 from benchmarks.presentation.labels import sentence_case
 from benchmarks.presentation.texts import cut
+from benchmarks.providers.model_names import is_baseline
 from benchmarks.summary import Expected
 from frontend import tradeoffs
 from frontend.chart_parts import FIGURES, INTERVAL_COLUMNS, Chart, Measure, Row, figures, sentence, tooltip
@@ -180,7 +181,7 @@ def quality_against(
     What is free stands in a strip of its own beside a logarithmic axis. Neither baselines nor what scores no more than
     a ``guess``, or 0, are models to choose from.
     """
-    contenders = [row for row in contenders if not (row.model or row.label).startswith("baseline/")]
+    contenders = [row for row in contenders if not is_baseline(row.model or row.label)]
     _, column, _ = _AGAINST[by]
     points = _points(by, contenders, measure)
     if len(points) < 2:

@@ -15,6 +15,7 @@ from benchmarks.models import Dataset
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import money, number, plural
 from benchmarks.providers.baseline import BASELINE_MODELS
+from benchmarks.providers.model_names import is_baseline
 from benchmarks.queries.launch import last_runs, latencies
 from benchmarks.queries.model_status import ModelStatus, Trouble, answered_models, model_status, troubled_models
 from benchmarks.queries.providers import ModelRow, ProviderRow, provider_rows
@@ -45,7 +46,7 @@ class ModelOption:
 
     @property
     def is_baseline(self) -> bool:
-        return self.name.startswith("baseline/")
+        return is_baseline(self.name)
 
     @property
     def cost_id(self) -> str:
@@ -150,7 +151,7 @@ class KnownModels:
     def _option(self, name: str, known: ModelRow | None) -> ModelOption:
         provider = self.rows.get(name.partition("/")[0])
         status = model_status(name, provider, known, self.troubled.get(name), answered=name in self.answered)
-        price = "free" if name.startswith("baseline/") else _price(known)
+        price = "free" if is_baseline(name) else _price(known)
         has_run = name in self.latencies
         return ModelOption(name, price, has_run, self.latencies.get(name), status, self.last.get(name))
 

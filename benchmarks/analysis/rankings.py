@@ -16,6 +16,7 @@ from benchmarks.models import Run
 from benchmarks.presentation.numbers import n_of, percent
 from benchmarks.presentation.ranks import BASELINE_UNRANKED, Mark, shared_ranks, under
 from benchmarks.presentation.sentences import unscored
+from benchmarks.providers.model_names import is_baseline
 from benchmarks.summary import MetricNumbers, Threshold
 
 LATEST, BEST = "latest", "best"
@@ -49,7 +50,7 @@ class Place:
 def metrics_of(alike: Sequence[Run]) -> list[str]:
     """The metrics of runs: the headlines, the one that most models have first, and then the others in their order."""
     of_models = dict.fromkeys(
-        (run.model, run.import_format, run.headline) for run in alike if not run.model.startswith("baseline/")
+        (run.model, run.import_format, run.headline) for run in alike if not is_baseline(run.model)
     )
     counts = Counter(name for *_, name in of_models), Counter(run.headline for run in alike)
     headlines = (name for counted in counts for name, _ in counted.most_common())

@@ -14,7 +14,7 @@ from django.conf import settings
 
 from benchmarks.engine.sealing import seal, sealing_allowed, unseal
 from benchmarks.models import EnteredSystem
-from benchmarks.providers.registered_providers import BASELINE
+from benchmarks.providers.model_names import BASELINE
 
 
 def provider_named(name: str) -> Any | None:

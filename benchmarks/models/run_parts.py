@@ -17,6 +17,7 @@ from benchmarks.metrics.rubrics import PREFIX, rubric_metric
 from benchmarks.models.experiments import Experiment
 from benchmarks.presentation import actions
 from benchmarks.presentation.labels import RUN_STATUS
+from benchmarks.providers.model_names import BASELINE
 from benchmarks.run_parameters import seed_of_repeat
 from benchmarks.summary import NO_NUMBERS, Breakdown, MetricNumbers, Summary, read_summary
 
@@ -53,6 +54,9 @@ class RunKind(models.TextChoices):
 
 OF_MODELS = ~models.Q(kind__in=(RunKind.CALIBRATION, RunKind.PREFERENCE, RunKind.TRIAL))
 """Runs that measure a model. Trials do not; the others replay stored answers for a judge, in lists of their own."""
+OF_BASELINES = models.Q(model__startswith=f"{BASELINE}/")
+"""Runs of models with the name of a built-in one, as ``is_baseline`` reads it. Imported ones may be among them, which
+SQLite finds in upper case, too; providers here have names in lower case."""
 NAMED_THERE = "model_named"
 """Key in the environment of an imported run whose model has another name in its file."""
 FIRST_START = "first start"

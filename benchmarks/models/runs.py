@@ -15,6 +15,7 @@ from benchmarks.models.datasets import Dataset, DatasetVersion
 from benchmarks.models.run_parts import RunKind, RunLineage, RunNumbers, RunProgress, RunRequest
 from benchmarks.presentation.labels import version_label
 from benchmarks.presentation.sentences import same_seed
+from benchmarks.providers.model_names import is_baseline
 from benchmarks.run_parameters import seeds_shown
 
 
@@ -156,7 +157,7 @@ class Run(RunRequest, RunLineage, RunProgress, RunNumbers):
 
     @property
     def is_baseline(self) -> bool:
-        return self.model.startswith("baseline/") and not self.is_imported
+        return is_baseline(self.model) and not self.is_imported
 
     @property
     def has_canvases(self) -> bool:

@@ -11,14 +11,12 @@ from benchmarks.providers.azure_openai import AzureOpenAIProvider
 from benchmarks.providers.base import Provider, ProviderSpec
 from benchmarks.providers.baseline import BaselineProvider
 from benchmarks.providers.litellm_provider import LiteLLMProvider
+from benchmarks.providers.model_names import BASELINE
 from benchmarks.providers.openai_compatible import OpenAICompatibleProvider
 from benchmarks.providers.openai_responses import OpenAIResponsesProvider
 from benchmarks.providers.systems.command import CommandSystem
 from benchmarks.providers.systems.http_system import HttpSystem
 from benchmarks.providers.systems.python_function import PythonSystem
-
-BASELINE = "baseline"
-"""The provider that every installation has, and its kind."""
 
 PROVIDER_KINDS: Plugins[type[Provider]] = Plugins(
     "providers",
@@ -48,14 +46,3 @@ def make_provider(spec: ProviderSpec) -> Provider:
     except PluginProblem as problem:
         raise ValueError(f"provider {spec.name}: {problem}") from problem
     return kind(spec)
-
-
-def split_model(model: str) -> tuple[str, str]:
-    """``openai/gpt-4o`` → ``("openai", "gpt-4o")``. The model's own name may contain further slashes.
-
-    A system under test may be named by its provider alone: ``bot`` → ``("bot", "")``. Raises ``ValueError``.
-    """
-    provider, slash, name = model.partition("/")
-    if not provider or bool(slash) != bool(name) or model != model.strip() or name.startswith("/"):
-        raise ValueError(f"{model!r} is not a valid model name. Use provider/model, for example, openai/gpt-4o.")
-    return provider, name

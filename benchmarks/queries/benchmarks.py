@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q
-
 from benchmarks.analysis.gaps import gap_shown, tasks_per_cluster
 from benchmarks.analysis.rankings import Place
 from benchmarks.engine.execution.presets import preset_metrics
 from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.models import Dataset, Run
+from benchmarks.models import OF_BASELINES, Dataset, Run
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import plural, whole_points
 from benchmarks.presentation.ranks import only_baselines
@@ -116,9 +114,8 @@ def benchmarks_of(datasets: Sequence[Any]) -> list[Benchmark]:
 
 
 def _standings() -> Mapping[int, reads.Standing]:
-    of_baselines = Q(model__startswith="baseline/")
     # Read apart, so that many runs of one kind do not hide those of the other.
-    recent = reads.scored_runs(RECENT, ~of_baselines) + reads.scored_runs(RECENT, of_baselines)
+    recent = reads.scored_runs(RECENT, ~OF_BASELINES) + reads.scored_runs(RECENT, OF_BASELINES)
     recent.sort(key=lambda run: -run.pk)
     return {standing.version.dataset_id: standing for standing in reads.standings(recent)}
 

@@ -17,6 +17,7 @@ from benchmarks.models import COMPLETED, Dataset, DatasetVersion, Run
 from benchmarks.presentation.labels import prompt_variant, version_label
 from benchmarks.presentation.numbers import plural
 from benchmarks.presentation.ranks import Mark
+from benchmarks.providers.model_names import is_baseline
 from benchmarks.queries.runs import runs
 from benchmarks.run_parameters import RUN_PARAMETERS, Decides, Kind, deciding
 
@@ -188,7 +189,7 @@ def most_shared_dataset() -> int | None:
     def shared(version: DatasetVersion) -> tuple[int, int]:
         latest = [[runs[0] for runs in rows.values()] for rows in groups[version.pk].values()]
         counts = [
-            max(Counter(run.headline for run in runs if not run.model.startswith("baseline/")).values(), default=0)
+            max(Counter(run.headline for run in runs if not is_baseline(run.model)).values(), default=0)
             for runs in latest
         ]
         return max(counts), max(run.pk for runs in latest for run in runs)

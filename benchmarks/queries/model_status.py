@@ -17,6 +17,7 @@ from benchmarks.presentation.numbers import ago, n_of
 from benchmarks.presentation.providers import PROBLEMS, PROVIDER_STATUS, REFUSED, RUN_FAILED
 from benchmarks.presentation.ranks import listed
 from benchmarks.presentation.sentences import silent
+from benchmarks.providers.model_names import is_baseline
 from benchmarks.queries.providers import ModelRow, ProviderRow, provider_rows
 from benchmarks.queries.runs import turns
 
@@ -97,7 +98,7 @@ def model_status(
     """How ready a model is. What its latest run met counts more than what its endpoint says of itself."""
     if provider is None:
         of_none = ModelStatus("bad", "No provider", f"codeforge.yaml has no provider {name.partition('/')[0]}.")
-        return ModelStatus("ok", "Built in") if name.startswith("baseline/") else of_none
+        return ModelStatus("ok", "Built in") if is_baseline(name) else of_none
     if provider.status in PROBLEMS:
         return ModelStatus("bad", PROVIDER_STATUS[provider.status], provider.problem)
     if known and known.test and known.test.error:

@@ -14,7 +14,7 @@ from django.db.models.fields.json import KeyTransform
 
 from benchmarks.analysis.rankings import Place, under_baseline
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.models import OF_MODELS, Run
+from benchmarks.models import OF_BASELINES, OF_MODELS, Run
 from benchmarks.presentation.cells import Mean
 from benchmarks.presentation.sentences import n_of_mean
 from benchmarks.queries.leaderboard import (
@@ -135,10 +135,10 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
     one with the best overall rank, those without a rank by their newest run."""
     by_name = {row.name: row for row in providers}
     known = {model.name: model for row in by_name.values() for model in (*row.models, *row.others)}
-    runs = Run.objects.filter(OF_MODELS).exclude(model__startswith="baseline/").order_by()
+    runs = Run.objects.filter(OF_MODELS).exclude(OF_BASELINES).order_by()
     used = runs.values_list("model").annotate(n=Count("pk"), last=Max("created_at")).order_by("-last")[:MOST_MODELS]
     means: dict[str, list[tuple[Mean, str, str]]] = {}
-    for standing in standings(scored_runs(RECENT, ~Q(model__startswith="baseline/"))):
+    for standing in standings(scored_runs(RECENT, ~OF_BASELINES)):
         of_models = {} if not is_score(standing.metric) else {place.run.model: place for place in standing.places[::-1]}
         for model, place in of_models.items():
             if place.numbers.mean is not None:
@@ -177,7 +177,7 @@ def models_used(providers: Iterable[ProviderRow]) -> list[ModelUse]:
 
 def baselines_used() -> list[str]:
     """The baselines that have run, by name."""
-    runs = Run.objects.filter(OF_MODELS, model__startswith="baseline/").order_by("model")
+    runs = Run.objects.filter(OF_MODELS, OF_BASELINES).order_by("model")
     return [*runs.values_list("model", flat=True).distinct()]
 
 

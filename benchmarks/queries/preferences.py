@@ -26,6 +26,7 @@ from benchmarks.analysis.score_table import read_scores
 from benchmarks.metrics.preference import Preference
 from benchmarks.models import COMPLETED, LOST, Dataset, Label, Outcome, Result, Run, RunKind
 from benchmarks.presentation.labels import dataset_title
+from benchmarks.providers.model_names import is_baseline
 from benchmarks.queries.compare import alike, runs_to_offer
 from benchmarks.queries.runs import turns
 from benchmarks.summary import Preferences
@@ -130,7 +131,7 @@ def proposed_pairs() -> list[tuple[Run, Run]]:
     compared = {frozenset(each["run"] for each in candidates) for candidates in chosen}
     groups: dict[tuple[object, ...], dict[str, Run]] = defaultdict(dict)
     for run in runs_to_offer(()):
-        if not run.model.startswith("baseline/"):
+        if not is_baseline(run.model):
             groups[alike(run)].setdefault(run.model, run)
     proposed = []
     for models in groups.values():
@@ -154,7 +155,7 @@ def most_different_pair(chosen: Sequence[Run], fewest: int) -> DifferingPair | N
     most; ``None`` if fewer than ``fewest`` do."""
     models: dict[str, Run] = {}
     for run in runs_to_offer(chosen):
-        if alike(run) == alike(chosen[0]) and not run.model.startswith("baseline/"):
+        if alike(run) == alike(chosen[0]) and not is_baseline(run.model):
             models.setdefault(run.model, run)
     runs = list(models.values())[:_MOST_ALIKE]
     rows = Result.objects.filter(run__in=runs, repeat=1, transcript__isnull=False)

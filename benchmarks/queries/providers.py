@@ -22,7 +22,7 @@ from benchmarks.engine.prices import (
 )
 from benchmarks.engine.provider_keys import Key, KeySource, keys_of
 from benchmarks.engine.sealing import sealing_allowed
-from benchmarks.models import ModelTest, ProviderCheck, ProviderKey, Run, RunStatus
+from benchmarks.models import OF_BASELINES, ModelTest, ProviderCheck, ProviderKey, Run, RunStatus
 from benchmarks.presentation.providers import CAPABILITY, PROBLEMS, key_sentence, missing_key
 from benchmarks.providers.base import Limits
 
@@ -209,7 +209,7 @@ def provider_row(name: str) -> ProviderRow | None:
 
 def any_provider_works() -> bool:
     """Whether an endpoint has answered: a run from here, a test, or a check. At most four queries."""
-    asked = Run.objects.filter(import_format="", done__gt=F("errors")).exclude(model__startswith="baseline/")
+    asked = Run.objects.filter(import_format="", done__gt=F("errors")).exclude(OF_BASELINES)
     names = list(all_providers())
     return (
         asked.exists()

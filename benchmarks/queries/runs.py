@@ -37,6 +37,7 @@ from benchmarks.engine.configured import most_in_flight
 from benchmarks.models import (
     COMPLETED,
     FIRST_START,
+    OF_BASELINES,
     OF_MODELS,
     STOPPED,
     DatasetVersion,
@@ -400,7 +401,7 @@ def models_used(*, external: bool = True) -> list[str]:
 
 def real_models_used() -> bool:
     """Whether any run from here asked a model other than a baseline."""
-    return Run.objects.filter(import_format="").exclude(model__startswith="baseline/").exists()
+    return Run.objects.filter(import_format="").exclude(OF_BASELINES).exists()
 
 
 def person_completed_a_run() -> bool:
@@ -425,7 +426,7 @@ def runs_with_surface(model: str, most: int = 5) -> list[Run]:
     are preferred."""
     on_canvases = runs().filter(status__in=COMPLETED, limit=None).exclude(representation="")
     own_first = Case(When(model=model, then=0), default=1)
-    found = on_canvases.exclude(model__startswith="baseline/").order_by(own_first, "-pk")[:most]
+    found = on_canvases.exclude(OF_BASELINES).order_by(own_first, "-pk")[:most]
     return sorted(found, key=lambda run: run.pk, reverse=True)
 
 

@@ -12,6 +12,7 @@ from django.db.models import Case, Count, Q, QuerySet, When
 from benchmarks.models import (
     ERRORS,
     HIDDEN_KINDS,
+    OF_BASELINES,
     OF_MODELS,
     TERMINAL,
     Dataset,
@@ -105,7 +106,7 @@ def newest() -> Matches:
 def _with_answers(tasks: Iterable[Task]) -> list[tuple[Task, int, int]]:
     """Tasks with their correct answers and all that have an outcome, of models but not of baselines, in one query."""
     found = list(tasks)
-    ended = Run.objects.filter(OF_MODELS, status__in=TERMINAL).exclude(model__startswith="baseline/")
+    ended = Run.objects.filter(OF_MODELS, status__in=TERMINAL).exclude(OF_BASELINES)
     counted = (
         Result.objects.filter(task__in=found, run__in=ended)
         .exclude(outcome__in=("", *ERRORS))

@@ -32,8 +32,9 @@ from benchmarks.providers.clean_text import without_secrets
 from benchmarks.providers.http_provider import http_address
 from benchmarks.providers.listed_prices import HIGHEST_PRICE
 from benchmarks.providers.model_families import traits_of
+from benchmarks.providers.model_names import split_model
 from benchmarks.providers.model_test import PARALLEL, TEST_SECONDS, TEST_TIMEOUTS, ModelReport, run_model_test
-from benchmarks.providers.registered_providers import make_provider, split_model
+from benchmarks.providers.registered_providers import make_provider
 from benchmarks.providers.vendors import vendor_of
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest, NotPossible

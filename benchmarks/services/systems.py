@@ -22,6 +22,7 @@ from benchmarks.engine.execution.model_clients import spec_of
 from benchmarks.engine.sealing import sealing_allowed
 from benchmarks.models import LIVE, EnteredSystem, ModelTest, ProviderCheck, Run
 from benchmarks.providers.base import Timeouts
+from benchmarks.providers.model_names import BASELINE
 from benchmarks.providers.systems.options import OF_REPLY
 from benchmarks.providers.systems.templates import names_in
 from benchmarks.providers.systems.trial import TRIAL_SECONDS, Trial, try_once
@@ -221,7 +222,7 @@ def _by_field(error: ValidationError) -> dict[str, list[str]]:
 def _new_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise InvalidRequest({"name": ["Use up to 60 of the characters a-z, 0-9, - and _, such as support-bot."]})
-    if name == "baseline" or name in all_providers():
+    if name == BASELINE or name in all_providers():
         raise InvalidRequest({"name": [f"{name} is the name of a provider. Choose another one."]})
     if EnteredSystem.objects.count() >= MOST_SYSTEMS:
         raise NotPossible(f"There are {MOST_SYSTEMS} systems. Delete one that is no longer used.")

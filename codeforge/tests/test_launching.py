@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.providers.model_names import is_baseline
 from tests.loopback.hosting import spawn
 
 pytestmark = pytest.mark.slow
@@ -123,7 +124,7 @@ def test_one_command_shows_scored_runs_and_takes_the_documented_request(state: P
             first = launched.until(
                 lambda: [r for r in launched.get("/api/v1/benchmarks/runs")["results"] if r["status"] == "completed"]
             )
-            assert all(run["model"].startswith("baseline/") for run in first)
+            assert all(is_baseline(run["model"]) for run in first)
             body = {"dataset": "basic-coding", "model": "openai/gpt-4o", "metrics": ["correctness"]}
             status, headers, run = launched.post("/api/v1/benchmarks/runs", body)
             assert status == 201

@@ -20,6 +20,7 @@ from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.models import DatasetVersion, Experiment, ProviderCheck, Run, RunKind, Schedule, ScheduledRun, ScoreDrop
 from benchmarks.presentation.numbers import duration, money
 from benchmarks.providers.baseline import BASELINE_MODELS
+from benchmarks.providers.model_names import is_baseline
 from benchmarks.queries.launch import Trial, trials_in_words
 from benchmarks.run_parameters import labels
 from benchmarks.services.datasets.versions import spec_of
@@ -670,7 +671,7 @@ def test_models_are_listed_by_last_use_by_name_or_by_provider_and_stay_chosen(
         assert f'name="model" value="{MODEL}" checked' in html
         assert [name for name in groups if f'<h3 class="group-title">{name}</h3>' not in html] == []
         models, baselines = names[: -len(BASELINE_MODELS)], names[-len(BASELINE_MODELS) :]
-        assert [name for name in models if name.startswith("baseline/")] == [], "baselines are the last group"
+        assert [name for name in models if is_baseline(name)] == [], "baselines are the last group"
         assert (baselines == sorted(baselines)) == bool(view)
         assert html.count('Baselines <span class="soft">· not language models: what guessing, ') == 1
     assert not Run.objects.exists()

@@ -24,6 +24,7 @@ from benchmarks.models import Experiment, Run, Schedule
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import money, number, plural
 from benchmarks.presentation.ranks import listed
+from benchmarks.providers.model_names import BASELINE
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.experiments import experiment_detail
 from benchmarks.queries.judge_words import JudgeRow, rows_of
@@ -235,7 +236,7 @@ def planned(request: HttpRequest, form: LaunchForm, *, checks: bool = True) -> d
         # Those of models stand above their list, where they can be fixed.
         named = ((label, "" if label == form.labels["model"] else text) for label, text in form.problems(error))
         context["plan_errors"] = list(dict.fromkeys(named))
-        known = {"baseline", *all_providers()}
+        known = {BASELINE, *all_providers()}
         context["without_provider"] = [name for name in form.models if name.partition("/")[0] not in known]
         form.reject(error)
     else:

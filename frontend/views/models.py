@@ -21,6 +21,7 @@ from benchmarks.presentation.ranks import Mark, listed
 from benchmarks.presentation.sentences import known_cost, n_of_mean, total_cost
 from benchmarks.presentation.texts import visible
 from benchmarks.providers.baseline import BASELINE_MODELS
+from benchmarks.providers.model_names import is_baseline
 from benchmarks.queries import history as history_reads
 from benchmarks.queries.judge_words import joined, judge_words, judged_scores
 from benchmarks.queries.live import live_state
@@ -69,8 +70,8 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
     judged = [judged_scores([(each.run, each.run.headline)]) for each in standings]
     known = judge_words({pair for pairs in judged for pair in pairs})
     rows = [_row(each, joined(of_each, known)) for each, of_each in zip(standings, judged, strict=True)]
-    is_baseline = name.startswith("baseline/")
-    served = [] if is_baseline else served_models(model=name).get(name, [])
+    built_in = is_baseline(name)
+    served = [] if built_in else served_models(model=name).get(name, [])
     above = {each.run.pk for each in standings}
     latest = list(run_list(RunFilters(model=name))[: RUNS_SHOWN + len(above)])
     others = [run for run in latest if run.pk not in above][:RUNS_SHOWN]
@@ -78,18 +79,18 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
         "live_state": live_state(),
         "name": name,
         "totals": totals,
-        "is_baseline": is_baseline,
+        "is_baseline": built_in,
         "standings": rows,
-        "lead": _under_models(standings) if is_baseline else _lead(standings),
-        "spends": _does(name) if is_baseline else _spends(rows, totals),
+        "lead": _under_models(standings) if built_in else _lead(standings),
+        "spends": _does(name) if built_in else _spends(rows, totals),
         "trouble": troubled_models().get(name),
         "beside": [(each, _models_above(each)) for each in rows[:RULERS_SHOWN] if each.drawn and each.standing.others]
-        if is_baseline
+        if built_in
         else [],
         "charts": placed(history_charts(histories, by_dataset=True), "model-chart", name),
         "two_runs": of_two_runs(histories, by_dataset=True),
         "runs": runs_table(others, "Other runs of the model", ["model"]),
-        "at_zero": [] if is_baseline else _at_zero(latest[:RUNS_SHOWN]),
+        "at_zero": [] if built_in else _at_zero(latest[:RUNS_SHOWN]),
         "served": SERVED.of(served) if len(served) > 1 else None,
         "answered_as": served[0] if len(served) == 1 else None,
         "runs_shown": RUNS_SHOWN,

@@ -17,6 +17,7 @@ from benchmarks import models
 from benchmarks.engine.workers import ALIVE_FOR
 from benchmarks.local_llm import NAME
 from benchmarks.models import ScoreDrop
+from benchmarks.providers.model_names import is_baseline
 from benchmarks.queries import datasets as dataset_reads
 from benchmarks.queries import operations
 from benchmarks.queries import runs as run_reads
@@ -110,7 +111,7 @@ def _first_visit(request: HttpRequest) -> dict[str, object]:
         "more_datasets": len(datasets[DATASETS:]),
         "starter": starter,
         "plan": plan,
-        "starter_is_free": all(model.startswith("baseline/") for model in starter["models"]) if starter else False,
+        "starter_is_free": all(is_baseline(model) for model in starter["models"]) if starter else False,
         "providers": providers,
         "workers": [worker for worker in operations.workers() if worker.alive],
         "judge": judge,

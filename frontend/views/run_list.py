@@ -16,6 +16,7 @@ from django.views.decorators.http import require_safe
 from benchmarks.imports.registered_importers import IMPORTERS
 from benchmarks.models import RunStatus
 from benchmarks.presentation.numbers import ahead
+from benchmarks.providers.model_names import is_baseline
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.live import live_state
 from benchmarks.queries.run_list import TABS, counts, listed, rows_of
@@ -84,7 +85,7 @@ def run_list(request: HttpRequest, tab: str) -> HttpResponse:
         "pinned": {"1": "Pinned"},
     }
     used = models_used()
-    baselines = [name for name in used if name.startswith("baseline/")]
+    baselines = [name for name in used if is_baseline(name)]
     shown_chips = chips(request.GET, _CHIPS, titles)
     due = next_due() if tab == "scheduled-runs" else None
     may_import = may(request.user, "benchmarks.launch_run", "benchmarks.add_dataset")

@@ -13,6 +13,7 @@ from random import Random
 
 import numpy as np
 
+from benchmarks.providers.model_names import is_baseline
 from tests.benches.bench_pages import prepared_settings
 from tests.benches.bench_shortcuts import forgetful_answer
 from tests.benches.statistics.report import share, table
@@ -86,9 +87,7 @@ def stored_scores(url: str, canvases: str, more: str | None, model: str) -> dict
 def left_out(scores: dict[str, Values], random: np.random.Generator) -> list[str]:
     rows, coverages = [], []
     for name, own in scores.items():
-        others = np.array(
-            [values for other, values in scores.items() if other != name and not other.startswith("baseline/")]
-        )
+        others = np.array([values for other, values in scores.items() if other != name and not is_baseline(other)])
         for part in PARTS:
             n = round(len(own) * part)
             found = [compared(random, others, own, n) for _ in range(DRAWS)]

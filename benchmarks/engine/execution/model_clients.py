@@ -25,7 +25,8 @@ from benchmarks.providers.adjustments import Adjustments, plain
 from benchmarks.providers.base import ChatReply, ChatRequest, Limits, Provider, ProviderSpec, RetryPolicy
 from benchmarks.providers.gate import Gate
 from benchmarks.providers.model_families import traits_of
-from benchmarks.providers.registered_providers import BASELINE, make_provider, split_model
+from benchmarks.providers.model_names import BASELINE, split_model
+from benchmarks.providers.registered_providers import make_provider
 from benchmarks.providers.retrying import Attempt, GaveUp, complete_with_retries
 
 if TYPE_CHECKING:

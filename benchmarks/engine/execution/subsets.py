@@ -14,6 +14,7 @@ from benchmarks.asking import key_of, values_of
 from benchmarks.metrics.registered_metrics import parts_of
 from benchmarks.models import COMPLETED, OF_MODELS, DatasetVersion, Run, Task
 from benchmarks.presentation.numbers import n_of, percent, plural, points
+from benchmarks.providers.model_names import is_baseline
 from benchmarks.run_parameters import RUN_PARAMETERS, Decides
 from benchmarks.statistics import subset as statistics
 from tasks_app.models import Question
@@ -131,6 +132,6 @@ def _latest_runs(run: Run) -> list[tuple[Run, str]]:
     latest: dict[str, tuple[Run, str]] = {}
     for other in same.only("pk", "model", "metrics", "headline")[:MOST_RUNS]:
         is_alike = set(parts_of(other.headline)) <= set(run.metrics)
-        if (is_alike or run.metrics[0] in other.metrics) and not other.model.startswith("baseline/"):
+        if (is_alike or run.metrics[0] in other.metrics) and not is_baseline(other.model):
             latest.setdefault(other.model, (other, other.headline if is_alike else run.metrics[0]))
     return list(latest.values())

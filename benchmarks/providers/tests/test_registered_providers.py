@@ -11,7 +11,7 @@ from benchmarks.providers.baseline import BaselineProvider
 from benchmarks.providers.litellm_provider import LiteLLMProvider
 from benchmarks.providers.openai_compatible import OpenAICompatibleProvider
 from benchmarks.providers.openai_responses import OpenAIResponsesProvider
-from benchmarks.providers.registered_providers import PROVIDER_KINDS, make_provider, split_model
+from benchmarks.providers.registered_providers import PROVIDER_KINDS, make_provider
 from tests.support.packages import install_package
 
 
@@ -93,22 +93,3 @@ def test_secrets_are_not_in_the_repr_of_a_spec() -> None:
     spec = ProviderSpec("p", api_key="sk-secret", headers={"X-Key": "hidden"})
     assert "secret" not in repr(spec)
     assert "hidden" not in repr(spec)
-
-
-@pytest.mark.parametrize(
-    ("model", "expected"),
-    [
-        ("openai/gpt-4o", ("openai", "gpt-4o")),
-        ("openrouter/meta-llama/llama-3-8b", ("openrouter", "meta-llama/llama-3-8b")),
-        ("ollama/qwen3:8b", ("ollama", "qwen3:8b")),
-        ("bot", ("bot", "")),
-    ],
-)
-def test_a_model_is_split_at_its_first_slash(model: str, expected: tuple[str, str]) -> None:
-    assert split_model(model) == expected
-
-
-@pytest.mark.parametrize("model", ["", "/gpt-4o", "openai/", "openai//gpt-4o", " openai/gpt-4o", "/"])
-def test_a_model_without_provider_or_name_is_refused(model: str) -> None:
-    with pytest.raises(ValueError, match="Use provider/model"):
-        split_model(model)

@@ -22,7 +22,7 @@ from benchmarks.analysis.kept import CACHE_SECONDS
 from benchmarks.analysis.rankings import metrics_of, unranked_reason
 from benchmarks.analysis.task_analysis import TaskAnalysis, analyzed
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.models import DatasetVersion
+from benchmarks.models import OF_BASELINES, DatasetVersion
 from benchmarks.queries.leaderboard import (
     DECISIVE,
     MOST_READ,
@@ -120,7 +120,7 @@ def _comparable_runs(version: DatasetVersion) -> tuple[list[Any], list[int]]:
     columns = (*DECISIVE, "metrics", "summarized_at")
     candidates = completed_runs().filter(dataset_version=version, limit=None).select_related(None)
     candidates = candidates.values_list(*columns, named=True)
-    for run in candidates.exclude(model__startswith="baseline/", import_format="")[:MOST_READ]:
+    for run in candidates.exclude(OF_BASELINES, import_format="")[:MOST_READ]:
         if is_whole(run, version):
             groups[like_of(run)].append(run)
     chosen = max(groups.values(), key=lambda runs: len({_label(run) for run in runs}), default=[])

@@ -12,7 +12,7 @@ from benchmarks.engine.configured import any_retrieves
 from benchmarks.engine.execution.subsets import outlooks
 from benchmarks.metrics.deciding import is_deciding
 from benchmarks.metrics.registered_metrics import is_score, metric_named
-from benchmarks.models import COMPLETED, OF_MODELS, Dataset, Run
+from benchmarks.models import COMPLETED, OF_BASELINES, OF_MODELS, Dataset, Run
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import points, whole_points
 from benchmarks.services.experiments.requests import PlannedRun
@@ -209,7 +209,7 @@ def _beside(runs: Sequence[Run]) -> list[Beside]:
         rescored_from=None,
         subset=None,
         target_half_width=None,
-    ).exclude(model__startswith="baseline/")
+    ).exclude(OF_BASELINES)
     of_dataset: dict[int, list[tuple[str, bool]]] = {}
     for metric, metrics, asked, *values in same.order_by("-pk").values_list("headline", "metrics", "asked", *_TOGETHER)[
         :MOST_READ

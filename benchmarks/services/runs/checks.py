@@ -20,6 +20,7 @@ from benchmarks.metrics.panel import judges_named
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.metrics.rubrics import PREFIX, stored_rubric
 from benchmarks.models import Dataset, DatasetVersion, Run
+from benchmarks.providers.model_names import is_baseline
 from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.rubrics import Rubrics
 from tasks_app.canvas.generator import GENERATOR_VERSION
@@ -232,7 +233,7 @@ def check_user(values: dict[str, Any], version: DatasetVersion, errors: Errors) 
         choosing = {name: values[name] for name in ("split", "only_task", "limit")}
         chosen = chosen_tasks(Run(dataset_version=version, **choosing))
         n_simulated = version.tasks.filter(pk__in=chosen.values("pk"), user__isnull=False).count()
-    if not n_simulated or values["model"].startswith("baseline/"):
+    if not n_simulated or is_baseline(values["model"]):
         values["user_model"] = ""
     elif not values["user_model"]:
         errors["user_model"].append(

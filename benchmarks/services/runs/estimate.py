@@ -23,6 +23,7 @@ from benchmarks.metrics.panel import judges_named
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import COMPLETED, Run, RunStatus, Task
 from benchmarks.presentation.numbers import number, plural
+from benchmarks.providers.model_names import is_baseline
 from benchmarks.services.providers import missing_keys
 from benchmarks.services.runs.measured import Measured, measured
 from benchmarks.services.runs.requests import validated
@@ -325,7 +326,7 @@ def duration_range(loads: Sequence[Load], concurrency: int) -> Range:
 
 def seconds_for_answer(model: str) -> Range:
     """Median, mean and 95th percentile of the latency in the model's latest runs, in ascending order."""
-    if model.startswith("baseline/"):
+    if is_baseline(model):
         return BASELINE_SECONDS
     ended = Run.objects.filter(model=model, status__in=COMPLETED)
     summaries = ended.order_by("-id").values_list("summary", flat=True)[:EARLIER_RUNS]

@@ -19,7 +19,7 @@ from benchmarks.prompt_template import template_problem
 from benchmarks.providers import litellm_package
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.providers.extra_parameters import TOKEN_LIMITS, problems_of
-from benchmarks.providers.registered_providers import split_model
+from benchmarks.providers.model_names import BASELINE, is_baseline, split_model
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind, RunParameter
 from benchmarks.services.requests import StrictBoolean, StrictNumber, StrictRequest, StrictText, Tags, validated_by
 from benchmarks.services.rubrics import rubrics_of
@@ -105,7 +105,7 @@ class RunRequest(StrictRequest):
         if len(names) > MOST_JUDGES or len(set(names)) < len(names):
             raise serializers.ValidationError(f"Name up to {MOST_JUDGES} judges, each once.")
         for name in names:
-            if name.startswith("baseline/"):
+            if is_baseline(name):
                 raise serializers.ValidationError(
                     "A baseline cannot be a judge. Choose a model of a configured provider."
                 )
@@ -113,7 +113,7 @@ class RunRequest(StrictRequest):
         return ", ".join(names)
 
     def validate_user_model(self, model: str) -> str:
-        if model.startswith("baseline/"):
+        if is_baseline(model):
             raise serializers.ValidationError("A baseline cannot play a user. Choose a model of a configured provider.")
         return _a_model(model) if model else ""
 
@@ -195,7 +195,7 @@ def _configured(name: str) -> str:
         provider, model = split_model(name)
     except ValueError as error:
         raise serializers.ValidationError(f"{error} {known}") from None
-    if provider == "baseline":
+    if provider == BASELINE:
         if model not in BASELINE_MODELS:
             baselines = checks.listed(BASELINE_MODELS)
             raise serializers.ValidationError(f"Baseline {model} does not exist. Choose one of: {baselines}.")

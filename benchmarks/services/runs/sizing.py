@@ -12,7 +12,7 @@ from benchmarks.analysis.gaps import CANVAS_CORRELATION, DISCORDANCE
 from benchmarks.analysis.score_table import read_scores
 from benchmarks.engine.execution.subsets import MOST_TASKS, Outlook, outlooks, tasks_of_estimate
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.models import COMPLETED, Dataset, Run
+from benchmarks.models import COMPLETED, OF_BASELINES, Dataset, Run
 from benchmarks.presentation.numbers import percent, plural, points, whole_points
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.requests import StrictNumber, validated_by
@@ -158,7 +158,7 @@ def latest_pilot(dataset: Dataset, model: str, metric: str) -> Pilot | None:
     """
     earlier = Run.objects.filter(
         dataset=dataset, status__in=COMPLETED, repeats=1, total__range=(FEWEST_TASKS, MOST_RESULTS)
-    ).exclude(model__startswith="baseline/")
+    ).exclude(OF_BASELINES)
     candidates = [run for run in earlier.order_by("-pk")[:CANDIDATES] if metric in run.metrics]
     if not candidates:
         return None
