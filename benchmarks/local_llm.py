@@ -33,7 +33,8 @@ local/{name} is served at {url}  (stop with Ctrl-C)
 To start a run with it, with or without `make run` in another terminal:
   .venv/bin/python manage.py benchmark run reasoning --model local/{name} --metrics contains
 In the dashboard, choose the model local/{name}."""
-SMALL = "It is a very small model, so most of its answers are wrong."
+SMALL = "It is very small: most answers are wrong."
+"""Of the model that is installed, on pages and in the terminal."""
 OTHER_PORT = "The provider local expects port {port}. To use this one, change its base_url in codeforge.yaml."
 
 

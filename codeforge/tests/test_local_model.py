@@ -63,6 +63,7 @@ def test_the_page_starts_the_model_shows_it_running_and_stops_it(client: Client,
     assert process._running is not None
     pid = process._running.pid
     html = client.get(PART).content.decode()
+    assert local_llm.SMALL in html, "as the terminal says it"
     assert "<span>Running</span>" in html
     assert "hx-get" not in html, "nothing changes any more, so nothing is polled"
     client.post(PART, {"do": "stop"})

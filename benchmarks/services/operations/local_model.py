@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from benchmarks.engine.addresses import address_of
+from benchmarks.local_llm import SMALL
 from benchmarks.services.access import Caller, record
 from benchmarks.services.errors import NotPossible
 
@@ -33,6 +34,10 @@ class LocalModel:
 
     state: State | Literal["stopping"]
     detail: str = ""
+
+    @property
+    def hint(self) -> str:
+        return SMALL
 
     @property
     def changes(self) -> bool:
