@@ -397,6 +397,10 @@ def test_a_list_of_models_by_provider_keeps_what_is_chosen(tab: Tab) -> None:
     page.get_by_label("Find or add models").fill("random")
     shown, chosen = page.locator("#models-options .option-row:visible"), page.locator("input[name=model]:checked")
     assert shown.count() == chosen.count() + 1, "what is chosen, and what is found"
+    page.locator("#models-views").get_by_role("button", name="All").click()
+    page.locator("#models-views [aria-pressed=true]", has_text="All").wait_for()
+    assert shown.count() == chosen.count() + 1, "a list that is fetched anew is filtered, too"
+    page.locator("#models-views").get_by_role("button", name="By provider").click()
     page.wait_for_url(re.compile("models_shown=provider"))
     assert tab.violations() == []
 

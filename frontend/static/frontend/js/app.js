@@ -203,6 +203,7 @@
 
   // A list of options is filtered while one types; a name that is not in it can be added. Without scripts, the field is
   // sent with the form, which adds the name.
+  const filters = new Map();
   const makeFindable = (root) => {
     for (const find of root.querySelectorAll("[data-filter]")) {
       const list = document.getElementById(find.dataset.filter);
@@ -230,6 +231,7 @@
         box.dispatchEvent(new Event("input", { bubbles: true }));
       };
       find.removeAttribute("name");
+      filters.set(list.id, filter);
       find.addEventListener("input", (event) => {
         event.stopPropagation();
         filter();
@@ -245,6 +247,7 @@
     }
   };
   makeFindable(document);
+  document.addEventListener("htmx:afterSwap", ({ detail: { target } }) => filters.get(target.id)?.()); // a new list
 
   // Comparing takes two runs. Without scripts, the page that opens asks for them.
   const offered = document.getElementById("offered");
