@@ -29,7 +29,7 @@ from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.run_parameters import NOT_GIVEN, RUN_PARAMETERS
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.requests import PROMPTING, SAMPLING
-from benchmarks.services.runs.requests import CANVAS_METRIC
+from benchmarks.services.runs.requests import CANVAS_METRIC, validated
 from benchmarks.services.runs.sizing import SizeQuestion
 from benchmarks.services.schedules import next_times
 from benchmarks.statistics.crossed import FEWEST
@@ -346,6 +346,12 @@ class LaunchForm(RequestForm):
         self._reject_variants(errors)
         super().reject(InvalidRequest({name: _plain(texts) for name, texts in errors.items() if texts}))
 
+    def reject_values(self) -> None:
+        """Mark the fields whose values are wrong whatever model and benchmark they are for."""
+        super().reject(InvalidRequest(_wrong_values(self)))
+        for variant in self.variants:
+            variant.reject(InvalidRequest(_wrong_values(variant)))
+
     def problems(self, error: InvalidRequest) -> list[tuple[str, str]]:
         errors = {_OF_FORM.get(name, name): _plain(texts) for name, texts in error.unlabeled.items()}
         return super().problems(InvalidRequest(errors))
@@ -480,6 +486,17 @@ def without_variant(data: QueryDict, place: str) -> QueryDict:
     for name in [name for name in data if name.startswith(f"variant-{place}-")]:
         del fewer[name]
     return fewer
+
+
+def _wrong_values(form: RequestForm) -> dict[str, list[str]]:
+    """Run parameter → what is wrong with the value that a form has for it, taken alone."""
+    try:
+        sent = RequestForm.request_data(form).items()
+        validated({name: value for name, value in sent if name in RUN_PARAMETERS and name not in _CHOSEN})
+    except InvalidRequest as error:
+        texts = {name.removeprefix(form.add_prefix("")): texts for name, texts in error.unlabeled.items()}
+        return {name: _plain(of_field) for name, of_field in texts.items() if name not in _CHOSEN}
+    return {}
 
 
 def _variants(data: QueryDict) -> list[int]:

@@ -457,6 +457,27 @@ def test_errors_stand_at_their_fields_while_the_plan_follows_the_form(client: Cl
     assert [name for name, _, _ in place.findall(sheet)] == ["budget_usd"]
 
 
+@pytest.mark.parametrize("chosen", [{}, {"dataset": "sums"}, {"model": "baseline/reference"}])
+def test_a_wrong_value_is_marked_before_a_model_and_a_benchmark_are_chosen(
+    client: Client, chosen: dict[str, str]
+) -> None:
+    make_dataset(3, slug="sums")
+    make_dataset(3, slug="others")
+    sent = chosen | {"temperature": "9", "budget_usd": "much", "system_prompt": "Be short.", "tags": "a"}
+    sent |= {"variant-0-name": "a", "variant-0-top_p": "7", "variant-1-name": "b"}
+    sent |= {"extra-name": "stop", "extra-value": "[END", "variant-1-extra-name": "n", "variant-1-extra-value": "2"}
+    place = re.compile(r'<div id="id_([\w-]+)_errors"[^>]*>(<p.*?)</div>')
+    for address, form in (("/runs/new/plan/", sent), ("/runs/new/", sent | {"do": "plan"})):
+        html = page(client, address, form)
+        assert {name for name, _ in place.findall(html)} == {"extra", "variant-0-top_p", "variant-1-extra"}
+        assert "Choose a" in html
+        assert "Not started" not in html
+    right_extra = {name: value for name, value in sent.items() if not name.startswith("extra")}
+    for html in (page(client, "/runs/new/plan/", right_extra), page(client, f"/runs/new/?{urlencode(right_extra)}")):
+        assert {"temperature", "budget_usd", "variant-0-top_p"} <= {name for name, _ in place.findall(html)}
+    assert not place.findall(page(client, "/runs/new/plan/", chosen))
+
+
 @pytest.mark.django_db(transaction=True)
 def test_three_tasks_are_tried_while_the_form_stays(client: Client, endpoint: Endpoint) -> None:
     endpoint(lambda asked: "2 <b>")

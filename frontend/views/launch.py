@@ -93,7 +93,7 @@ def launch(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         known = KnownModels.read()
         form = LaunchForm(runnable_datasets(), _filled_in(request, known))
-        if not form.models or _is_sheet(request):
+        if _is_sheet(request):
             return _page(request, form, known=known)
         return _page(request, form, known=known, costs=_costs(form, known), **planned(request, form, checks=False))
     do = request.POST.get("do", STARTED)
@@ -104,7 +104,7 @@ def launch(request: HttpRequest) -> HttpResponse:
         address, text = _STARTS[do](request, form)
     except InvalidRequest as error:
         form.reject(error)
-        return _page(request, form, status=400)
+        return _page(request, form, status=400, refused=True)
     except NotPossible as error:
         form.add_error(None, error.message)
         return _page(request, form, status=409)
@@ -228,6 +228,7 @@ def planned(request: HttpRequest, form: LaunchForm, *, checks: bool = True) -> d
     providers first, if that is long ago. Without, a page has to ask again if there is something to check: that may take
     long."""
     if not form.models or not form.chosen:
+        form.reject_values()
         return {"warnings": warnings_before_run(form.models), "asks_plan": False}
     asked, context = form.models, dict[str, Any]()
     try:
