@@ -56,6 +56,8 @@ _BESIDE = ("csrfmiddlewaretoken", "do", "like", "sheet", "as_last", *SizeQuestio
 _TASKS = [name for name, row in RUN_PARAMETERS.items() if row.selects and not row.canvas_only]
 _JUDGE = ("judge_model", "judge_repeats", "judge_vote", "allow_self_judging", "skip_judge_when_identical")
 _PROMPT = ("prompt_template", "system_prompt")
+_ASKING = (*PROMPTING, *SAMPLING, "extra-name", "extra-value")
+"""The fields that decide how is asked; of further parameters, their names and values."""
 
 
 class VariantForm(RequestForm):
@@ -447,18 +449,38 @@ def _fields(values: Mapping[str, Any], prefix: str) -> dict[str, list[str]]:
     return fields
 
 
-def asking_as(run: Run, data: QueryDict) -> QueryDict:
-    """``data`` with the prompt and parameters of the run, which a lone variant then takes over."""
-    changed = data.copy()
-    rows = [RUN_PARAMETERS[name] for name in (*PROMPTING, *SAMPLING)]
-    asked = {row.name: row.value_of(run) for row in rows if run.has_canvases or not row.canvas_only}
-    variants = _variants(data)
-    for prefix in ("", *([f"variant-{variants[0]}-"] if len(variants) == 1 else [])):
-        for name in [f"{prefix}{each}" for each in (*asked, "extra-name", "extra-value")]:
-            changed.pop(name, None)
-    for name, values in _fields(asked, "").items():
-        changed.setlist(name, values)
+def asking_as(runs: Sequence[Run], data: QueryDict) -> QueryDict:
+    """``data`` with the prompt and parameters of the runs, which the variants of their names take over. Those of runs
+    without a variant are for the whole form, and for its lone variant."""
+    changed, places = data.copy(), [(str(data[f"variant-{n}-name"]), f"variant-{n}-") for n in _variants(data)]
+    of_variants = {run.variant: _asked_by(run) for run in reversed(runs)}
+    if (whole := of_variants.pop("", None)) is not None:
+        for _, prefix in places if len(places) == 1 else []:
+            _set(changed, prefix, {})
+        _set(changed, "", whole)
+        return changed
+    # A variant has what the form gives to all, unless it says otherwise; to say "nothing" it has no way.
+    common = {name: data.getlist(name) for name in _ASKING}
+    for name, prefix in places:
+        own = {each: data.getlist(prefix + each) for each in _ASKING}
+        kept = {each: own[each] if any(own[each]) else common[each] for each in _ASKING}
+        _set(changed, prefix, of_variants.get(name, kept))
+    _set(changed, "", {})
     return changed
+
+
+def _asked_by(run: Run) -> dict[str, list[str]]:
+    """The fields of a form that asks as the run does."""
+    rows = [RUN_PARAMETERS[name] for name in (*PROMPTING, *SAMPLING)]
+    return _fields({row.name: row.value_of(run) for row in rows if run.has_canvases or not row.canvas_only}, "")
+
+
+def _set(data: QueryDict, prefix: str, fields: Mapping[str, list[str]]) -> None:
+    """Give the form or the variant with this prefix these fields, and no others that decide how is asked."""
+    for name in _ASKING:
+        data.pop(prefix + name, None)
+    for name, values in fields.items():
+        data.setlist(prefix + name, values)
 
 
 def with_variant(data: QueryDict) -> QueryDict:

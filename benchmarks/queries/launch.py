@@ -42,6 +42,20 @@ class Trial:
     def is_live(self) -> bool:
         return any(run.is_live for run in self.runs)
 
+    @property
+    def of_variants(self) -> dict[str, Trial]:
+        """Name → the runs of each variant, of which the only one may have no name."""
+        places: dict[str, list[int]] = {}
+        for place, run in enumerate(self.runs):
+            places.setdefault(run.variant, []).append(place)
+        return {
+            name: Trial(
+                [self.runs[place] for place in those],
+                [(task, [results[place] for place in those]) for task, results in self.rows],
+            )
+            for name, those in places.items()
+        }
+
 
 def used_last(account: User | None) -> tuple[list[str], list[str]]:
     """The models and the slugs of the benchmarks of the latest run that the person started, or of its experiment."""
@@ -73,15 +87,27 @@ def trial_of(pks: Sequence[int]) -> Trial:
 
 
 def earlier_trial(trial: Trial, pks: Sequence[int], account: User | None) -> Trial | None:
-    """The person's trial with these runs, if it asked the same tasks of the same models in one other way."""
+    """The person's trial with these runs, if ``changed_variants`` has any of the two."""
     earlier = trial_of(pks)
-    ways = [[[row.value_of(run) for row in _ASKING] for run in each.runs] for each in (trial, earlier)]
-    is_one_way = all(of_runs and all(way == of_runs[0] for way in of_runs) for of_runs in ways)
-    is_own = all(run.created_by_id == (account and account.pk) for run in earlier.runs)
-    if not is_one_way or not is_own or ways[0][0] == ways[1][0]:
-        return None
-    shared = [sorted(map(_compared, each.runs)) for each in (trial, earlier)]
-    return earlier if shared[0] == shared[1] else None
+    is_own = all(run.created_by_id == (account and account.pk) for run in (*trial.runs, *earlier.runs))
+    return earlier if is_own and changed_variants(earlier, trial) else None
+
+
+def changed_variants(earlier: Trial, trial: Trial) -> list[tuple[Trial, Trial]]:
+    """The runs of both trials, variant by variant, where they asked the same tasks of the same models in another way.
+
+    Variants are the same by their names.
+    """
+    before = earlier.of_variants
+    pairs = [(before[name], now) for name, now in trial.of_variants.items() if name in before]
+    return [pair for pair in pairs if _asks_otherwise(*pair)]
+
+
+def _asks_otherwise(earlier: Trial, trial: Trial) -> bool:
+    shared = [sorted(map(_compared, each.runs)) for each in (earlier, trial)]
+    ways = [[[row.value_of(run) for row in _ASKING] for run in each.runs] for each in (earlier, trial)]
+    is_one_way = all(way == of_runs[0] for of_runs in ways for way in of_runs)
+    return is_one_way and shared[0] == shared[1] and ways[0][0] != ways[1][0]
 
 
 def _compared(run: Run) -> list[str]:

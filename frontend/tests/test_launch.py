@@ -9,12 +9,14 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from benchmarks.engine.execution.preparing import chosen_tasks
 from benchmarks.models import DatasetVersion, Experiment, ProviderCheck, Run, RunKind, Schedule, ScheduledRun, ScoreDrop
@@ -544,6 +546,37 @@ def test_a_second_trial_stands_beside_the_first_and_its_prompt_comes_back(client
     refused = page(client, "/runs/new/try/", changed | again | {"temperature": "9"})
     assert "<strong>Temperature</strong>" in refused
     assert f'name="trial_before" value="{again["trial_before"]}"' in refused
+
+
+@pytest.mark.django_db(transaction=True)
+def test_trials_of_several_variants_are_compared_variant_by_variant(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2" if "Be short." in str(asked.body) else "1")
+    make_dataset([make_task(n, expected_output="2") for n in range(1, 6)], slug="sums")
+    names = {"variant-0-name": "plain", "variant-1-name": "<b>own</b>", "variant-2-name": "new", "variant-2-seed": "3"}
+    sent = {"dataset": "sums", "model": MODEL, "metrics-sums": "exact_match", "given-sums": "", **names}
+    first = sent | {"system_prompt": "For all.", "variant-1-system_prompt": "Be short.", "variant-2-name": "old"}
+    second = sent | {"system_prompt": "For all.", "variant-1-system_prompt": "Be long.", "variant-1-temperature": "1"}
+
+    def tried(form: dict[str, Any]) -> str:
+        html = page(client, "/runs/new/try/", form)
+        for run in Run.objects.filter(status="queued"):
+            worked(run)
+        return urlencode(re.findall(r'name="(trial\w*)" value="([\d,]+)"', html))
+
+    trials = tried(second | dict(parse_qsl(tried(first))))
+    shown = page(client, f"/runs/new/try/?{trials}")
+    assert shown.count("Before</a>") == 1, "of the variant that changed"
+    said = "Before</a>: 3 of 3 correct; now: 0 of 3 correct."
+    assert re.search(rf'<b>&lt;b&gt;own&lt;/b&gt;</b> · <a href="/runs/\d+/">{said}', shown)
+    with CaptureQueriesContext(connection) as asked:
+        response = client.post("/runs/new/", second | dict(parse_qsl(trials)) | {"do": "earlier"})
+    assert "now: 3 of 3 correct." in response.content.decode()
+    of_results = [each["sql"] for each in asked if 'FROM "benchmarks_result"' in each["sql"]]
+    assert len(of_results) == 2, "each trial is read once"
+    request = response.context["form"].request_data()
+    prompts = {each["name"]: each.get("system_prompt") for each in request["variants"]}
+    assert prompts == {"plain": "For all.", "<b>own</b>": "Be short.", "new": "For all."}
+    assert not any("temperature" in each.get("parameters", {}) for each in request["variants"])
 
 
 @pytest.mark.parametrize(

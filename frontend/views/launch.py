@@ -28,7 +28,7 @@ from benchmarks.providers.model_names import BASELINE
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.experiments import experiment_detail
 from benchmarks.queries.judge_words import JudgeRow, rows_of
-from benchmarks.queries.launch import earlier_trial, trial_of, trials_in_words, used_last
+from benchmarks.queries.launch import Trial, changed_variants, earlier_trial, trial_of, trials_in_words, used_last
 from benchmarks.queries.model_status import warnings_before_run
 from benchmarks.queries.schedules import dropped_models
 from benchmarks.run_parameters import ADAPTIVE
@@ -115,6 +115,7 @@ def launch(request: HttpRequest) -> HttpResponse:
 def _changed(request: HttpRequest, do: str) -> HttpResponse:
     """The page after a button that starts nothing."""
     data: QueryDict = request.POST
+    trials: dict[str, Any] = {}
     if do == "variant":
         data = with_variant(data)
     elif do.startswith("drop-"):
@@ -127,9 +128,9 @@ def _changed(request: HttpRequest, do: str) -> HttpResponse:
     elif do.startswith("when "):
         data = data.copy()
         data["when"] = do.removeprefix("when ")
-    elif do == "earlier" and (of_trials := _tried(request, data))["trial_before"]:
-        data = asking_as(of_trials["trial_before"].runs[0], data)
-        data["trial"], data["trial_before"] = of_trials["trial_before"].pks, of_trials["trial"].pks
+    elif do == "earlier" and (tried := _tried(request, data))["trial_before"]:
+        trials = _beside(tried["trial_before"], tried["trial"])
+        data = asking_as(tried["trial_before"].runs, data)
         messages.success(request, "The form has the earlier prompt again.", extra_tags="passing")
     elif do.startswith("show-"):
         listed, _, view = do.removeprefix("show-").partition("-")
@@ -137,7 +138,7 @@ def _changed(request: HttpRequest, do: str) -> HttpResponse:
         data[f"{listed}_shown"] = view
     form = LaunchForm(runnable_datasets(), data)
     more = {"plan": partial(planned, request), "size": partial(sized, sent=data), "try": partial(_try, request)}
-    context = more[do](form) if do in more else {}
+    context = more[do](form) if do in more else trials
     response = _page(request, form, opened=do.removeprefix("metrics-"), **context)
     if do.startswith("show-"):
         response["HX-Replace-Url"] = _address_of(form)
@@ -215,10 +216,16 @@ def _tried(request: HttpRequest, sent: QueryDict, started: Sequence[Run] = ()) -
     account = account_of(request.user)
     found = (earlier_trial(trial, pks, account) for pks in ((last, before) if started else (before,)))
     earlier = next(filter(None, found), None)
+    return _beside(trial, earlier)
+
+
+def _beside(trial: Trial, earlier: Trial | None) -> dict[str, Any]:
+    """A trial and an earlier one that it is compared with, variant by variant."""
+    changed = changed_variants(earlier, trial) if earlier else []
     return {
         "trial": trial,
         "trial_before": earlier,
-        "trial_words": trials_in_words(earlier, trial) if earlier else (),
+        "trial_changes": [(before.runs[0], *trials_in_words(before, now)) for before, now in changed],
         "trial_goes_on": trial.is_live or (earlier is not None and earlier.is_live),
     }
 
