@@ -16,7 +16,7 @@ from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import money, number, plural
 from benchmarks.providers.baseline import BASELINE_MODELS
 from benchmarks.providers.model_names import is_baseline
-from benchmarks.queries.launch import last_runs, latencies
+from benchmarks.queries.launch import LastScore, last_runs, latencies
 from benchmarks.queries.model_status import ModelStatus, Trouble, answered_models, model_status, troubled_models
 from benchmarks.queries.providers import ModelRow, ProviderRow, provider_rows
 from benchmarks.services.experiments.preview import Gap, gap_of
@@ -34,7 +34,7 @@ BASELINES_ARE = "not language models: what guessing, rules and expected answers 
 @dataclass(frozen=True, slots=True)
 class ModelOption:
     """``latency_ms`` is the median of the latest completed run, if it ``has_run``. ``cost`` is what the chosen tasks
-    cost, if that is known yet."""
+    cost, if that is known yet, and ``score`` the last one on the chosen benchmark."""
 
     name: str
     price: str
@@ -43,6 +43,7 @@ class ModelOption:
     status: ModelStatus
     last_run: datetime | None = None
     cost: str = ""
+    score: LastScore | None = None
 
     @property
     def is_baseline(self) -> bool:
@@ -51,11 +52,16 @@ class ModelOption:
     @property
     def cost_id(self) -> str:
         """Of the place for what the chosen tasks cost."""
-        return cost_id(self.name)
+        return place_id("cost", self.name)
+
+    @property
+    def score_id(self) -> str:
+        return place_id("score", self.name)
 
 
-def cost_id(model: str) -> str:
-    return f"cost-{md5(model.encode('utf-8', 'replace'), usedforsecurity=False).hexdigest()[:12]}"
+def place_id(kind: str, model: str) -> str:
+    """Of the place in the list where something is said of the model."""
+    return f"{kind}-{md5(model.encode('utf-8', 'replace'), usedforsecurity=False).hexdigest()[:12]}"
 
 
 class View(StrEnum):

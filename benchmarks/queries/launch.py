@@ -7,13 +7,24 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
-from django.db.models import FloatField, Max
+from django.db.models import FloatField, Max, Q
 from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Cast
 
-from benchmarks.models import COMPLETED, ERRORS, OF_MODELS, Outcome, Result, Run, RunKind, Task
+from benchmarks.analysis.matrices import PLAIN
+from benchmarks.analysis.rankings import Place
+from benchmarks.metrics.registered_metrics import is_score
+from benchmarks.models import COMPLETED, ERRORS, OF_MODELS, Dataset, Outcome, Result, Run, RunKind, Task
+from benchmarks.presentation.cells import Mean
+from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import n_of, score
+from benchmarks.presentation.ranks import BASELINE_UNRANKED
+from benchmarks.presentation.sentences import n_of_mean
+from benchmarks.presentation.texts import visible
+from benchmarks.queries.benchmarks import RECENT
 from benchmarks.queries.datasets import runnable_datasets
+from benchmarks.queries.judge_words import joined, judge_words, judged_scores
+from benchmarks.queries.leaderboard import scored_runs, standings
 from benchmarks.queries.runs import turns
 from benchmarks.run_parameters import Decides, deciding
 
@@ -131,6 +142,40 @@ def trials_in_words(*trials: Trial) -> list[str]:
         else:
             words.append(f"{n_of(sum(result.outcome == Outcome.CORRECT for result in each), len(each))} correct")
     return words
+
+
+@dataclass(frozen=True, slots=True)
+class LastScore:
+    """``words`` say of which run ``text`` is, by which metric, with its interval and of how many results."""
+
+    run: int
+    text: str
+    words: str
+
+
+def last_scores(dataset: Dataset) -> dict[str, LastScore]:
+    """Model → its score by its newest run on all tasks of the current version, in the table that represents the
+    dataset elsewhere, so that all are asked in the same way and scored by one metric. Runs of variants, of samples and
+    of other tools do not count, nor those without a rank. Six queries at most."""
+    whole = Q(dataset_version=dataset.current_version_id, limit=None, subset=None, target_half_width=None)
+    found = standings(scored_runs(RECENT, whole, Q(variant__in=("", PLAIN), import_format="")))
+    if not found or not is_score(found[0].metric):
+        return {}
+    metric, latest = found[0].metric, dict[str, Place]()
+    for place in sorted(found[0].places, key=lambda place: place.run.pk):
+        if place.rank or place.reason == BASELINE_UNRANKED:
+            latest[place.run.model] = place
+    judged = {model: judged_scores([(place.run, metric)]) for model, place in latest.items()}
+    known = judge_words({pair for pairs in judged.values() for pair in pairs})
+    return {model: _last_score(place, metric, joined(judged[model], known)) for model, place in latest.items()}
+
+
+def _last_score(place: Place, metric: str, judged: str) -> LastScore:
+    numbers = place.numbers
+    said = Mean(numbers.mean, numbers.low, numbers.high).text
+    parts = [f"{metric_title(metric)} {said}", f"n = {n_of_mean(metric, numbers)}", place.differs, judged]
+    words = f"Run {place.run.pk} on {place.run.dataset.title}: {', '.join(filter(None, parts))}"
+    return LastScore(place.run.pk, score(numbers.mean), visible(words))
 
 
 def last_runs(column: str) -> dict[str, datetime]:

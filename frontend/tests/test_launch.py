@@ -750,6 +750,71 @@ def test_each_model_says_when_it_ran_and_what_the_chosen_tasks_cost_with_it(clie
     assert set(json.loads(unescape(costs))) <= set(re.findall(r'id="(cost-\w+)"', html)), "each has a place in the list"
 
 
+def shown_scores(html: str) -> dict[str, str]:
+    """Model → its last score in a list of models, with the words that describe it."""
+    rows = re.findall(r'name="model" value="([^"]+)".*?<a class="num last"[^>]*?( href[^>]*)?>([^<]*)</a>', html)
+    return {model: f"{text} {unescape(words)}" for model, words, text in rows if text}
+
+
+def scores_of_plan(html: str) -> dict[str, list[str]]:
+    (scores,) = re.findall(r'data-scores="([^"]+)"', html)
+    found: dict[str, list[str]] = json.loads(unescape(scores))
+    return found
+
+
+def test_models_say_their_last_score_on_the_chosen_benchmark(client: Client, endpoint: Endpoint) -> None:
+    endpoint(lambda asked: "2")
+    dataset, other = make_dataset(4, slug="sums"), make_dataset(4, slug="others")
+    make_scored_run(dataset, (0.0,) * 4, model=MODEL)
+    run = make_scored_run(dataset, (1.0, 1.0, 1.0, 0.0), model=MODEL)
+    make_scored_run(dataset, (0.0, 0.0, 1.0, 0.0), model="baseline/random")
+    make_scored_run(other, (1.0,) * 4, model=MODEL)
+    for fields in (
+        *({"limit": 2}, {"variant": "short"}, {"status": "running", "completed_at": None}),
+        *({"parameters": {"system_prompt": "Other."}}, {"import_format": "inspect"}),
+    ):
+        make_scored_run(dataset, (0.0, 0.0, 0.0, 0.0), model=MODEL, **fields)
+    adaptive = make_scored_run(dataset, (0.0,) * 4, model=MODEL)
+    Run.objects.filter(pk=adaptive.pk).update(target_half_width=0.1)
+    make_scored_run(dataset, (0.0, None, None, None), model=MODEL, status="completed_with_errors")
+    assert shown_scores(page(client, "/runs/new/?limit=2")) == {}
+    assert shown_scores(page(client, f"/runs/new/?dataset=sums&dataset=others&model={MODEL}")) == {}
+    for chosen in ("", f"&model={MODEL}"):
+        shown = shown_scores(page(client, f"/runs/new/?limit=&dataset=sums{chosen}"))
+        assert {model: words[:5] for model, words in shown.items()} == {MODEL: "0.750", "baseline/random": "0.250"}
+        assert f'href="/runs/{run.pk}/"' in shown[MODEL]
+        assert re.search(rf'"Run {run.pk} on Sums: Exact match 0\.750 \(0\.\d+ to 0\.\d+\), n = 4 of 4"', shown[MODEL])
+    plan = scores_of_plan(page(client, "/runs/new/plan/", {"dataset": "sums"}))
+    assert {text for text, *_ in plan.values()} == {"0.750", "0.250"}
+    assert [text for text, *_ in scores_of_plan(page(client, "/runs/new/plan/", {"dataset": "others"})).values()] == [
+        "1.000"
+    ]
+    for none in ({}, {"dataset": ["sums", "others"]}, {"dataset": "nothing"}):
+        assert scores_of_plan(page(client, "/runs/new/plan/", none)) == {}
+
+
+def test_a_score_on_an_older_version_is_none_of_the_chosen_benchmark(client: Client) -> None:
+    dataset = make_dataset(4, slug="sums")
+    make_scored_run(dataset, (1.0,) * 4, model="baseline/random")
+    assert shown_scores(page(client, "/runs/new/?dataset=sums"))
+    make_dataset(5, slug="sums")
+    assert shown_scores(page(client, "/runs/new/?dataset=sums")) == {}
+
+
+def test_last_scores_cost_the_same_queries_for_more_models_and_runs(client: Client) -> None:
+    dataset = make_dataset(4, slug="sums")
+
+    def queries(count: int) -> int:
+        for place in range(count):
+            make_scored_run(dataset, (1.0, 0.0, 1.0, 0.0), model=f"a/model-{place}")
+        with CaptureQueriesContext(connection) as asked:
+            client.get("/runs/new/?dataset=sums&model=baseline/empty")
+        return len(asked)
+
+    queries(1)
+    assert queries(3) == queries(9)
+
+
 def test_the_list_and_the_plan_tell_one_gap(client: Client) -> None:
     make_dataset(80, slug="sums")
     make_dataset(90, slug="others")

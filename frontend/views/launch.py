@@ -28,7 +28,16 @@ from benchmarks.providers.model_names import BASELINE
 from benchmarks.queries.datasets import runnable_datasets
 from benchmarks.queries.experiments import experiment_detail
 from benchmarks.queries.judge_words import JudgeRow, rows_of
-from benchmarks.queries.launch import Trial, changed_variants, earlier_trial, trial_of, trials_in_words, used_last
+from benchmarks.queries.launch import (
+    LastScore,
+    Trial,
+    changed_variants,
+    earlier_trial,
+    last_scores,
+    trial_of,
+    trials_in_words,
+    used_last,
+)
 from benchmarks.queries.model_status import warnings_before_run
 from benchmarks.queries.schedules import dropped_models
 from benchmarks.run_parameters import ADAPTIVE
@@ -64,9 +73,9 @@ from frontend.launch_options import (
     KnownModels,
     View,
     benchmark_options,
-    cost_id,
     gaps_shown,
     model_groups,
+    place_id,
 )
 from frontend.metric_choice import MetricChoice, metric_choice
 from frontend.navigation import is_of_schedule, trail
@@ -164,8 +173,13 @@ def plan(request: HttpRequest) -> HttpResponse:
     """What the runs in the form will give. The address of the page follows the form, so a reload shows it again."""
     require_launch(request)
     form = LaunchForm(runnable_datasets(), request.POST)
-    costs = {cost_id(name): cost for name, cost in _costs(form, KnownModels.read()).items()}
-    context = {"form": form, "as_last": _as_last(request, form), "costs": json.dumps(costs), **planned(request, form)}
+    costs = {place_id("cost", name): cost for name, cost in _costs(form, KnownModels.read()).items()}
+    scores = {
+        place_id("score", name): (last.text, last.words, reverse("frontend:run", args=(last.run,)))
+        for name, last in _scores(form).items()
+    }
+    of_models = {"costs": json.dumps(costs), "scores": json.dumps(scores)}
+    context = {"form": form, "as_last": _as_last(request, form), **of_models, **planned(request, form)}
     context["scored_by"] = [
         (slug, _titles(form, slug), form.metric_errors.get(slug, ())) for slug in form.chosen if slug in form.by_slug
     ]
@@ -269,6 +283,12 @@ def _costs(form: LaunchForm, known: KnownModels) -> dict[str, str]:
         asked = []
     costs = costs_at_most(models, asked) if asked else {}
     return {name: f"up to {money(costs[name])}" if costs.get(name) else "" for name in models}
+
+
+def _scores(form: LaunchForm) -> dict[str, LastScore]:
+    """Model → its last score on the chosen benchmark; none if several are chosen, whose scores say different things."""
+    (dataset,) = chosen if len(chosen := [form.by_slug.get(slug) for slug in form.chosen]) == 1 else (None,)
+    return last_scores(dataset) if dataset else {}
 
 
 def _runs(form: LaunchForm) -> list[PlannedRun]:
@@ -423,7 +443,11 @@ def _page(
 ) -> HttpResponse:
     schedule, parent, source = _schedule(request, form.sent), _parent(form.sent), _source(request)
     known = known or KnownModels.read()
-    models = [replace(option, cost=(costs or {}).get(option.name, "")) for option in known.options(form.models)]
+    scores = _scores(form)
+    models = [
+        replace(option, cost=(costs or {}).get(option.name, ""), score=scores.get(option.name))
+        for option in known.options(form.models)
+    ]
     models_shown, benchmarks_shown = (form.sent.get(f"{each}_shown", "") for each in ("models", "benchmarks"))
     plan = context.get("preview")
     known_plan = plan if isinstance(plan, Preview) else None

@@ -100,10 +100,21 @@
     dropPassing();
   });
 
-  // What the listed models cost for the chosen tasks. A model that became known since then has no place in the list.
+  // What the listed models cost for the chosen tasks, and what they scored there. A model that became known since then
+  // has no place in the list.
   document.addEventListener("htmx:afterSwap", () => {
-    const costs = JSON.parse(document.getElementById("plan")?.dataset.costs ?? "{}");
-    for (const [id, cost] of Object.entries(costs)) document.getElementById(id)?.replaceChildren(cost);
+    const { costs = "{}", scores } = document.getElementById("plan")?.dataset ?? {};
+    for (const [id, cost] of Object.entries(JSON.parse(costs))) document.getElementById(id)?.replaceChildren(cost);
+    if (!scores) return;
+    const known = JSON.parse(scores);
+    for (const place of document.querySelectorAll(".option-row .last")) {
+      const [text, words, url] = known[place.id] ?? [""];
+      place.replaceChildren(text);
+      for (const [name, value] of Object.entries({ href: url, title: words, "aria-label": words })) {
+        if (text) place.setAttribute(name, value);
+        else place.removeAttribute(name);
+      }
+    }
   });
 
   // A field in which the plan finds an error says so until it is fixed.
