@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.dataset_format.dumping import dump_values
 from benchmarks.extras import command
+from benchmarks.presentation.texts import visible
 from benchmarks.providers.extra_parameters import typed
 from benchmarks.run_parameters import RUN_PARAMETERS, Kind
 from benchmarks.services.experiments.file_schema import EDITOR_LINE
@@ -48,7 +49,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _curl(values: Mapping[str, Any], address: str) -> str:
-    body = shlex.quote(json.dumps(values, ensure_ascii=False))
+    body = shlex.quote(_json(values))
     head = '-H "Authorization: Bearer $CODEFORGE_TOKEN" -H "Content-Type: application/json"'
     return f"curl -X POST {address} \\\n  {head} \\\n  -d {body}"
 
@@ -60,7 +61,24 @@ def _run_command(values: Mapping[str, Any]) -> str:
     words += [word for tag in values.get("tags", ()) for word in ("--tag", tag)]
     for name, value in values.items():
         words += _option(name, value) if name in RUN_PARAMETERS and name != "dataset" else []
-    return shlex.join(words)
+    return " ".join(map(_quoted, words))
+
+
+def _json(values: Mapping[str, Any], indent: int | None = None) -> str:
+    """Escaped are characters that a page does not show as they are, such as direction marks, and line ends of YAML."""
+    text = json.dumps(values, ensure_ascii=False, indent=indent)
+    hidden = {each for each in {*text} if visible(each) != each or each in "\u2028\u2029"}
+    return text.translate({ord(each): f"\\u{ord(each):04x}" for each in hidden})
+
+
+def _quoted(word: str) -> str:
+    """A word for a shell; with characters that a page does not show as they are, for Bash and Zsh only."""
+    if visible(word) == word:
+        return shlex.quote(word)
+    plain = word.replace("\\", "\\\\").replace("'", "\\'")
+    hidden = {each for each in {*plain} if visible(each) != each}
+    bytes_of = {ord(each): "".join(f"\\x{byte:02x}" for byte in each.encode()) for each in hidden}
+    return f"$'{plain.translate(bytes_of)}'"
 
 
 def _option(name: str, value: Any) -> list[str]:
@@ -76,8 +94,11 @@ def _option(name: str, value: Any) -> list[str]:
 
 
 def _experiment_command(values: Mapping[str, Any]) -> str:
+    content = dump_values(dict(values))
+    if visible(content) != content:
+        content = f"{_json(values, indent=2)}\n"  # YAML, too, and can escape what cannot be shown
     return (
-        f"cat > experiment.yaml <<'END_OF_EXPERIMENT'\n{EDITOR_LINE}{dump_values(dict(values))}END_OF_EXPERIMENT\n"
+        f"cat > experiment.yaml <<'END_OF_EXPERIMENT'\n{EDITOR_LINE}{content}END_OF_EXPERIMENT\n"
         f"{command('benchmark experiment run experiment.yaml', python='python')}"
     )
 
