@@ -31,7 +31,7 @@ from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.requests import PROMPTING, SAMPLING
 from benchmarks.services.runs.requests import CANVAS_METRIC, validated
 from benchmarks.services.runs.sizing import SizeQuestion
-from benchmarks.services.schedules import next_times
+from benchmarks.services.schedules import next_times, timing_errors
 from benchmarks.statistics.crossed import FEWEST
 from frontend.forms import AnyChoice, Fold, RequestForm, changed_in_words, fold_of, parameter_field
 from frontend.metric_choice import decide_first, fitting_metrics
@@ -353,6 +353,12 @@ class LaunchForm(RequestForm):
         super().reject(InvalidRequest(_wrong_values(self)))
         for variant in self.variants:
             variant.reject(InvalidRequest(_wrong_values(variant)))
+
+    def reject_timing(self) -> None:
+        """Mark what is wrong with the time of a schedule and the loss that it tolerates, as far as they are given."""
+        when, margin = (" ".join(self.sent.get(name, "").split()) for name in ("when", "margin"))
+        for name, texts in timing_errors(when or TIMES[0][1], margin).items():
+            self.add_error(name, texts)
 
     def problems(self, error: InvalidRequest) -> list[tuple[str, str]]:
         errors = {_OF_FORM.get(name, name): _plain(texts) for name, texts in error.unlabeled.items()}

@@ -89,6 +89,22 @@ def next_times(text: str, n: int) -> list[datetime]:
     return times[1:]
 
 
+def timing_errors(when: str, margin: object = None) -> dict[str, list[str]]:
+    """What is wrong with when a schedule starts its runs and with the loss that it tolerates, by field."""
+    errors: dict[str, list[str]] = {}
+    try:
+        if len(when) > 100:
+            raise ValueError("Enter at most 100 characters.")
+        read_timetable(when)
+    except ValueError as error:
+        errors["when"] = [str(error)]
+    try:
+        read_margin(margin)
+    except InvalidRequest as refusal:
+        errors |= refusal.errors
+    return errors
+
+
 def save_schedule(
     name: str,
     when: str,
@@ -106,12 +122,8 @@ def save_schedule(
     Raises ``InvalidRequest`` naming every bad field, those of the run request by their names there.
     """
     name, when = name.strip(), " ".join(when.split())
-    errors = _errors(name, when, schedule)
-    loss: float | None = None
-    try:
-        loss = read_margin(margin) if margin not in (None, "") else None
-    except InvalidRequest as refusal:
-        errors |= refusal.errors
+    errors = _errors(name, schedule) | timing_errors(when, margin)
+    loss = read_margin(margin) if "margin" not in errors and margin not in (None, "") else None
     given: dict[str, object] = {}
     try:
         checked = validated(dict(request))
@@ -215,20 +227,13 @@ def dismiss_score_drop(drop: ScoreDrop, user: Caller = None) -> None:
             record(user, "score_drop.dismiss", f"run {drop.scheduled_run.run_id}", metric=drop.metric)
 
 
-def _errors(name: str, when: str, schedule: Schedule | None) -> dict[str, list[str]]:
-    errors: dict[str, list[str]] = {}
+def _errors(name: str, schedule: Schedule | None) -> dict[str, list[str]]:
     others = Schedule.objects.exclude(pk=schedule.pk) if schedule else Schedule.objects.all()
     if not name or len(name) > 100 or not name.isprintable():
-        errors["name"] = ["Enter a name of one line with at most 100 characters."]
-    elif others.filter(name=name).exists():
-        errors["name"] = [f"Schedule {name} already exists. Enter another name."]
-    try:
-        if len(when) > 100:
-            raise ValueError("Enter at most 100 characters.")
-        read_timetable(when)
-    except ValueError as error:
-        errors["when"] = [str(error)]
-    return errors
+        return {"name": ["Enter a name of one line with at most 100 characters."]}
+    if others.filter(name=name).exists():
+        return {"name": [f"Schedule {name} already exists. Enter another name."]}
+    return {}
 
 
 def _start_if_due(schedule: Schedule, now: datetime) -> Run | None:

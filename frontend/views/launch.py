@@ -250,6 +250,7 @@ def planned(request: HttpRequest, form: LaunchForm, *, checks: bool = True) -> d
     long."""
     if not form.models or not form.chosen:
         form.reject_values()
+        form.reject_timing()
         return {"warnings": warnings_before_run(form.models), "asks_plan": False}
     asked, context = form.models, dict[str, Any]()
     try:
@@ -269,6 +270,7 @@ def planned(request: HttpRequest, form: LaunchForm, *, checks: bool = True) -> d
             asked.append(judge)
             context["judged"] = rows_of((judge, metric) for metric in form.judged)
         context["cautions"] = _cautions(context["preview"], context.get("judged", ()))
+    form.reject_timing()
     if checks:
         check_if_stale(asked)
     return context | {"warnings": warnings_before_run(asked), "asks_plan": bool(stale_providers(asked))}
