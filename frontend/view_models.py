@@ -71,6 +71,10 @@ class AnswerMarks:
     setting: str = ""
 
     @property
+    def told(self) -> str:
+        return f"Latest full run of each model{self.setting and f', {self.setting}'}."
+
+    @property
     def has_partial(self) -> bool:
         return any(_outcome_of(share) == Outcome.PARTIAL for shares in self.shares.values() for share in shares)
 

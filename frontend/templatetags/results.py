@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from benchmarks.models import Outcome, Result, Run, Score
 from benchmarks.presentation import labels, numbers, texts
 from benchmarks.queries.results import ANSWER_SHOWN
-from benchmarks.queries.task_grid import TaskCell
+from benchmarks.queries.task_grid import TaskCell, TaskPage
 from frontend.result_rows import ResultRow
 from frontend.templatetags.show import badge, diff_marks, state_badge
 from frontend.texts import difference
@@ -76,12 +76,16 @@ def agreement(cells: Sequence[TaskCell]) -> SafeString:
 
 
 @register.simple_tag
-def right_in(cells: Sequence[TaskCell], columns: Sequence[tuple[Run, str]]) -> tuple[str, str]:
-    """The runs that are not right, and those that are; both empty if all runs are alike."""
+def right_in(cells: Sequence[TaskCell], columns: Sequence[tuple[Run, str]], tasks: TaskPage) -> str:
+    """The runs that are right, or those that are not if these are fewer and ``tasks`` are all, because fewer tasks
+    show the answers that are not right; empty if all runs are alike."""
     right, others = list[str](), list[str]()
     for cell, (_, name) in zip(cells, columns, strict=True):
         (right if cell.is_right else others).append(texts.visible(name))
-    return (", ".join(others), ", ".join(right)) if right and others else ("", "")
+    if not right or not others:
+        return ""
+    names_others = len(others) < len(right) and tasks.count == tasks.total
+    return f"Not right: {', '.join(others)}" if names_others else f"Right: {', '.join(right)}"
 
 
 @register.simple_tag

@@ -184,14 +184,15 @@ def test_a_run_on_a_dataset_says_that_it_has_no_surface(client: Client) -> None:
 
 def test_the_tasks_show_how_each_model_answers_them(client: Client) -> None:
     dataset = make_dataset(2)
-    assert "latest full run of each" not in page(client, f"/datasets/{dataset.slug}/tasks/")
+    assert "Latest full run of each" not in page(client, f"/datasets/{dataset.slug}/tasks/")
     make_scored_run(dataset, [1.0, 1.0], model="a/good")
     make_scored_run(dataset, [1.0, 0.0], model="a/poor")
     html = page(client, f"/datasets/{dataset.slug}/tasks/")
     right, wrong = '<i class="is-correct"></i>', '<i class="is-wrong"></i>'
     assert f'aria-label="2 of 2 correct">{right}{right}</span>' in html
     assert f'aria-label="1 of 2 correct">{right}{wrong}</span>' in html
-    assert "Models, left to right: good, poor; latest full run of each." in html
+    assert "Left to right: good, poor" in html
+    assert "Latest full run of each model." in html
 
 
 def test_a_dataset_without_a_run_shows_its_first_tasks(client: Client) -> None:

@@ -255,8 +255,8 @@ def test_task_by_task_shows_who_answered_what_and_filters(client: Client) -> Non
     text = page(client, f"/experiments/{experiment.pk}/answers/")
     assert "Sums: 3 of 40 tasks are right in all 3 runs, and 2 are wrong in all." in text
     assert text.count("an answer") == 120
-    assert re.search(r'<small class="who">Not right: [^<]*, tiny. Right: large</small>', text)
-    assert re.search(r'<small class="who">Not right: tiny. Right: large, [^<]*</small>', text)
+    assert '<small class="who">Right: large</small>' in text
+    assert '<small class="who">Not right: tiny</small>' in text
     run = experiment.runs.get(model="loop/large")
     only = page(client, f"/experiments/{experiment.pk}/answers/?show=only&run={run.pk}")
     assert "<span>33 of 40 tasks</span>" in only

@@ -89,7 +89,7 @@ def test_a_judge_has_one_verdict_in_the_same_words_on_every_page(client: Client)
     assert text(page(client, f"/runs/{run.pk}/")).count(said[0][1:]) == 1, "the headline says it once for the page"
     assert "All of its answers are labeled" in text(page(client, ADDRESS))
     assert "more</a>" not in page(client, ADDRESS)
-    assert "Share of answers on which the judge agrees; labels by people decide" in text(page(client, ADDRESS))
+    assert "Share of answers on which the judge agrees" in text(page(client, ADDRESS))
     assert re.search(
         r"8 of 40 needed all answers labeled 0[.]\d{3} .* right on \d+ of \d+", text(page(client, "/judges/"))
     )

@@ -100,7 +100,7 @@ def test_marks_of_models_are_explained_where_there_are_any(client: Client) -> No
     run(dataset, "a/x", 15)
     for path in ("/benchmarks/", "/datasets/"):
         words, html = shown(client, path), client.get(path).content.decode()
-        assert "a model the best the best guess · Scores of the latest full runs" in words
+        assert re.search("a model the best the best guess i 95% interval *. Scores of the latest full runs", words)
         assert html.index("marks-note") < html.index("<table"), "above the marks"
 
 

@@ -119,7 +119,7 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
             told=drops,
         ),
         "problems": drop_notices(drops),
-        "rule": _rule(stored),
+        "rule": f"A score drop is a significant loss; by chance alone, at most {percent(LEVEL)} of runs have one.",
         "chart": next(iter(_charts(stored)), None),
         "gate": _gate(stored),
         "may_change": may(request.user, *CHANGE),
@@ -133,13 +133,6 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
 def _charts(schedule: Schedule) -> list[Chart]:
     """Of its runs that can be compared, those with the latest first."""
     return history_charts(histories(latest_runs(scheduled__schedule=schedule)), by_dataset=True, least_days=1)
-
-
-def _rule(schedule: Schedule) -> str:
-    """What counts as a score drop, as a sentence."""
-    if schedule.margin is not None:
-        return f"A score drop is more than {points(schedule.margin)} points below the first run of the series."
-    return f"A score drop is a significant loss; by chance alone, at most {percent(LEVEL)} of runs have one."
 
 
 def _page(name: str, value: Any) -> str:
