@@ -7,7 +7,7 @@ a query by its index. A name that the file has as well is the file's.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 from django.conf import settings
@@ -38,11 +38,11 @@ def all_providers() -> dict[str, Any]:
     return in_file | {row.name: opened(row) for row in entered}
 
 
-def most_in_flight() -> tuple[dict[str, int], dict[str, int]]:
-    """Model → its limit of requests in flight, and provider → that of each of its models. Without those that have none,
-    and those that were entered, which cannot have one. No query."""
+def limited(by: Literal["max_in_flight", "requests_per_minute"]) -> tuple[dict[str, int], dict[str, int]]:
+    """Model → its limit, and provider → that of each of its models. Without those that have none, and those that were
+    entered, which cannot have one. No query."""
     models, providers = (
-        {name: most for name, each in configured.items() if (most := each.limits.max_in_flight) is not None}
+        {name: most for name, each in configured.items() if (most := getattr(each.limits, by)) is not None}
         for configured in (settings.CODEFORGE.models, settings.CODEFORGE.providers)
     )
     return models, providers

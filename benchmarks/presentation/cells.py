@@ -9,7 +9,7 @@ from typing import Protocol
 
 from benchmarks.presentation import numbers
 from benchmarks.presentation.labels import run_status
-from benchmarks.presentation.sentences import Progressing, silent, waits_for_place
+from benchmarks.presentation.sentences import Progressing, silent, waits_for_turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ def standstill(run: Progressing) -> State | None:
     """``No answer for 3 min`` or ``Waits for a free place at ollama``; ``None`` of a run that gets answers."""
     if words := silent(run):
         return State("silent", words)
-    return State("queued", words) if (words := waits_for_place(run)) else None
+    return State("queued", words) if (words := waits_for_turn(run)) else None
 
 
 def run_link(pk: int, look: str = "") -> Link:

@@ -347,30 +347,36 @@ def silent(run: Progressing) -> str:
     """``No answer for 3 min``; empty for a run that is not running, within what its requests usually take, or while it
     waits for its turn."""
     seconds = _overdue_seconds(run)
-    if seconds is None or _others_answered(run):
+    if seconds is None or _waits_for_turn(run, seconds):
         return ""
     judges = getattr(run, "is_replay", False) or getattr(run, "is_judging", False)
     what = "verdict" if judges else "answer"
     return f"No {what} for {duration(seconds - seconds % 60 if seconds >= 60 else seconds)}"
 
 
-def waits_for_place(run: Progressing) -> str:
-    """``Waits for a free place at ollama``, of a run that would be silent, but that its model takes a limited number of
-    requests at once and answers those of other runs; empty for any other.
+def waits_for_turn(run: Progressing) -> str:
+    """``Waits for a free place at ollama`` or ``Waits for the rate limit of openai``, of a run that would be silent,
+    but that its model takes a limited number of requests and answers those of other runs, or that the limit of
+    requests per minute lets none pass; empty for any other.
     """
-    if _overdue_seconds(run) is None or not _others_answered(run):
+    seconds = _overdue_seconds(run)
+    if seconds is None or not _waits_for_turn(run, seconds):
         return ""
-    return f"Waits for a free place at {getattr(run, 'asks_now', '').partition('/')[0]}"
+    provider = getattr(run, "asks_now", "").partition("/")[0]
+    limited = getattr(run, "places", None) is not None and seconds >= _paced_seconds(run)
+    return f"Waits for a free place at {provider}" if limited else f"Waits for the rate limit of {provider}"
 
 
-def place_awaited(run: Progressing) -> str:
+def turn_awaited(run: Progressing) -> str:
     """The same with the limit: ``Waits for a free place at ollama (at most 2 requests at once to ollama/model).
     Requests of other runs are answered.``"""
-    words = waits_for_place(run)
+    words = waits_for_turn(run)
     if not words:
         return ""
-    limit = f"at most {plural(getattr(run, 'places', 0), 'request')} at once to {getattr(run, 'asks_now', '')}"
-    return f"{words} ({limit}). Requests of other runs are answered."
+    at_once = words.startswith("Waits for a free place")
+    most = plural(getattr(run, "places" if at_once else "per_minute", 0), "request")
+    limit = f"at most {most} {'at once' if at_once else 'a minute'} to {getattr(run, 'asks_now', '')}"
+    return f"{words} ({limit}).{' Requests of other runs are answered.' if _others_answered(run) else ''}"
 
 
 def _overdue_seconds(run: Progressing) -> float | None:
@@ -379,14 +385,24 @@ def _overdue_seconds(run: Progressing) -> float | None:
     return None if seconds is None or seconds < _usual_seconds(run) else seconds
 
 
+def _waits_for_turn(run: Progressing, seconds: float) -> bool:
+    return _others_answered(run) or seconds < _paced_seconds(run)
+
+
+def _paced_seconds(run: Progressing) -> float:
+    """How long a run that is alone at its model may get nothing because of the limit of requests per minute: a minute,
+    after which its window has room, and what a request usually takes. 0 without such a limit."""
+    return 0.0 if getattr(run, "per_minute", None) is None else 60.0 + _usual_seconds(run)
+
+
 def _others_answered(run: Progressing) -> bool:
-    """Whether the model that a run waits for has limited places and has lately answered another run, as
+    """Whether the model that a run waits for has a limit and has lately answered another run, as
     ``queries.runs.turns`` found."""
     at: datetime | None = getattr(run, "others_answered_at", None)
     if at is None:
         return False
     usual = max(_usual_seconds(run), SILENT_LATENCIES * (getattr(run, "others_p95_ms", None) or 0.0) / 1000)
-    return (datetime.now().astimezone() - at).total_seconds() < usual
+    return (datetime.now().astimezone() - at).total_seconds() < max(usual, _paced_seconds(run))
 
 
 def _usual_seconds(run: Progressing) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import product
@@ -33,7 +33,7 @@ from django.db.models.lookups import Exact
 from django.utils import timezone
 
 from benchmarks.asking import key_of
-from benchmarks.engine.configured import most_in_flight
+from benchmarks.engine.configured import limited
 from benchmarks.models import (
     COMPLETED,
     FIRST_START,
@@ -196,30 +196,37 @@ class RunFilters:
 
 
 def turns() -> dict[str, Any]:
-    """Annotations of runs for ``sentences.waits_for_place``: ``asks_now``, the model that a run waits for, ``places``,
-    how many requests it takes at once, and of other runs that it answers ``others_answered_at`` and ``others_p95_ms``.
+    """Annotations of runs for ``sentences.waits_for_turn``: ``asks_now``, the model that a run waits for, ``places``,
+    how many requests it takes at once, ``per_minute``, how many in a minute, and of other runs that it answers
+    ``others_answered_at`` and ``others_p95_ms``.
 
     Only those of running runs are computed, and none where no such limit is configured.
     """
-    of_models, of_providers = most_in_flight()
-    if not of_models and not of_providers:
+    places, per_minute = (_limit_of(*limited(by)) for by in ("max_in_flight", "requests_per_minute"))
+    if not places and not per_minute:
         return {}
-    places = [When(asks_now=name, then=Value(most)) for name, most in of_models.items()]
-    for name, most in of_providers.items():  # a system without models has the name of its provider
-        begins = Left(Concat("asks_now", Value("/")), len(name) + 1)
-        places.append(When(Exact(begins, f"{name}/"), then=Value(most)))
     # Of one that has just ended, the places are free, and answers are on their way.
     lately = Q(status=RunStatus.RUNNING) | Q(completed_at__gt=timezone.now() - _JUST_ENDED)
     others = Run.objects.filter(lately, progressed_at__isnull=False).exclude(pk=OuterRef("pk"))
     others = others.annotate(asks_now=_ASKS_NOW).filter(asks_now=OuterRef("asks_now")).order_by("-progressed_at")
     p95 = Cast(KeyTextTransform("p95", KeyTransform("latency_ms", "summary")), FloatField())
-    limited = Q(status=RunStatus.RUNNING, places__isnull=False)
+    takes_turns = Q(status=RunStatus.RUNNING) & (Q(places__isnull=False) | Q(per_minute__isnull=False))
     return {
         "asks_now": Case(When(status=RunStatus.RUNNING, then=_ASKS_NOW), default=Value("")),
         "places": Case(*places, output_field=IntegerField()),
-        "others_answered_at": Case(When(limited, then=Subquery(others.values("progressed_at")[:1]))),
-        "others_p95_ms": Case(When(limited, then=Subquery(others.values(p95=p95)[:1]))),
+        "per_minute": Case(*per_minute, output_field=IntegerField()),
+        "others_answered_at": Case(When(takes_turns, then=Subquery(others.values("progressed_at")[:1]))),
+        "others_p95_ms": Case(When(takes_turns, then=Subquery(others.values(p95=p95)[:1]))),
     }
+
+
+def _limit_of(of_models: Mapping[str, int], of_providers: Mapping[str, int]) -> list[When]:
+    """The limit of the model that a run waits for."""
+    whens = [When(asks_now=name, then=Value(most)) for name, most in of_models.items()]
+    for name, most in of_providers.items():  # a system without models has the name of its provider
+        begins = Left(Concat("asks_now", Value("/")), len(name) + 1)
+        whens.append(When(Exact(begins, f"{name}/"), then=Value(most)))
+    return whens
 
 
 def runs(which: Q = OF_MODELS) -> QuerySet[Run]:

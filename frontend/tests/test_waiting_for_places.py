@@ -1,4 +1,4 @@
-"""Runs whose model takes a limited number of requests at once: that they wait for each other is no silence."""
+"""Runs whose model takes a limited number of requests, at once or in a minute: to wait for a turn is no silence."""
 
 from __future__ import annotations
 
@@ -144,3 +144,31 @@ def test_more_runs_that_wait_need_no_more_queries(client: Client, path: str) -> 
     for _ in range(3):
         running(quiet=245)
     assert queries(client, path) == before
+
+
+def test_a_run_that_waits_for_requests_per_minute_says_so_and_needs_nobody(client: Client, settings: Any) -> None:
+    limit(settings, {"requests_per_minute": 1})
+    alone = running(quiet=75)
+    for path in ("/", "/runs/", f"/runs/{alone.pk}/"):
+        html = words(client, path)
+        assert "Waits for the rate limit of slow" in html, path
+        assert "No answer for" not in html, path
+    assert "Waits for the rate limit of slow (at most 1 request a minute to slow/model)." in words(
+        client, f"/runs/{alone.pk}/"
+    )
+    Run.objects.filter(pk=alone.pk).update(progressed_at=timezone.now() - timedelta(seconds=245))
+    assert SILENT in words(client, f"/runs/{alone.pk}/"), "a minute has had room"
+    running(quiet=65)
+    html = words(client, f"/runs/{alone.pk}/")
+    assert "(at most 1 request a minute to slow/model). Requests of other runs are answered." in html
+    assert SILENT not in html
+    assert troubled_models() == {}
+
+
+def test_with_both_limits_a_run_names_the_one_that_holds_it(client: Client, settings: Any) -> None:
+    limit(settings, {"max_in_flight": 2, "requests_per_minute": 60})
+    waiting = running(quiet=75)
+    assert "Waits for the rate limit of slow" in words(client, f"/runs/{waiting.pk}/")
+    running(quiet=5)
+    Run.objects.filter(pk=waiting.pk).update(progressed_at=timezone.now() - timedelta(seconds=245))
+    assert PLACE in words(client, f"/runs/{waiting.pk}/")

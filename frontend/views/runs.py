@@ -429,7 +429,7 @@ def _status(run: Run, of_people: Mapping[str, int]) -> dict[str, Any]:
         "newest": rows_of_page(run, newest_results(run), {}) if run.is_live else [],
         "stalled": _stalled(run),
         "stopped_by": sentences.error_sentence(run.error_message, run.model),
-        "waiting": sentences.waiting(run.waits_until, run.done, run.total) or sentences.place_awaited(run),
+        "waiting": sentences.waiting(run.waits_until, run.done, run.total) or sentences.turn_awaited(run),
         "adjustments": sentences.adjustments(run.adjustments, run.judge_trial, run.numbers.response_models),
         # In steps of ten: a screen reader would read out every single percent.
         "announced_percent": 10 * (100 * run.done // run.total // 10) if run.total else 0,
