@@ -243,6 +243,14 @@ def test_what_belongs_together_shares_a_line_of_a_phone(tab: Tab, site: Site) ->
     assert page.locator("[name='text'], [name='only']").evaluate_all(_APART) < 8
 
 
+def test_answers_about_a_canvas_fit_beside_it(tab: Tab, site: Site) -> None:
+    for width in (1280, 1440):
+        tab.page.set_viewport_size({"width": width, "height": 900})
+        for index in (2, 5):
+            answers = tab.open(f"/canvases/{site.canvas_set}/{index}/").get_by_role("region", name="Answers")
+            assert answers.evaluate("part => part.scrollWidth - part.clientWidth") == 0, (width, index)
+
+
 _LEFT = "part => part.getBoundingClientRect().left"
 
 
