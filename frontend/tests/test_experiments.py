@@ -394,13 +394,15 @@ def test_a_live_experiment_updates_itself_and_marks_what_is_provisional(client: 
     experiment.runs.filter(model="loop/tiny").update(status=RunStatus.RUNNING)
     text = page(client, f"/experiments/{experiment.pk}/")
     assert f'hx-get="/experiments/{experiment.pk}/status/"' in text
-    assert f'hx-get="/experiments/{experiment.pk}/" hx-select="#beside"' in text, "effects and charts as well"
+    assert '<div id="beside">' in text
+    read = page(client, f"/experiments/{experiment.pk}/status/")
+    assert '<section id="board"' in read
+    assert '<div id="beside" hx-swap-oob="true">' in read, "failures and effects with the board"
     assert "So far: <strong>large leads.</strong>" in text
     assert "has not ended" in text
     assert client.get(f"/experiments/{experiment.pk}/status/").headers.get("HX-Refresh") is None
     experiment.runs.update(status=RunStatus.COMPLETED)
     assert client.get(f"/experiments/{experiment.pk}/status/").headers["HX-Refresh"] == "true"
-    assert 'hx-select="#beside"' not in page(client, f"/experiments/{experiment.pk}/")
 
 
 def test_while_answers_are_scored_again_scores_are_provisional_and_no_task_is_missing(client: Client) -> None:

@@ -64,9 +64,9 @@ def experiment(request: HttpRequest, pk: int) -> HttpResponse:
 
 @live_read(stamp_of_experiment)
 def status(request: HttpRequest, pk: int) -> HttpResponse:
-    """The part of an experiment's page that changes while it is live."""
+    """The parts of an experiment's page that change while it is live, read at once so that they show one moment."""
     context = _board(request, *_read(pk))
-    response = render(request, "frontend/experiments/board.html", context)
+    response = render(request, "frontend/experiments/status.html", context)
     if not context["is_live"]:
         response["HX-Refresh"] = "true"  # its buttons change as well
     return response
