@@ -21,7 +21,12 @@ LOCAL_MODEL = {
     "failed": ("failed", "Failed"),
 }
 """State of the local model → its mark and its label."""
-REFUSED = {"authentication": "Key refused", "rate_limited": "Rate limited", "not_found": "Not found"}
+REFUSED = {
+    "authentication": "Key refused",
+    "rate_limited": "Rate limited",
+    "not_found": "Not found",
+    "redirect": "Redirects",
+}
 """Kind of the error that stopped the latest run of a model → its status; every other kind is ``RUN_FAILED``."""
 RUN_FAILED = "Last run failed"
 STATUSES = tuple(PROVIDER_STATUS)

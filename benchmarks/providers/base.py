@@ -34,6 +34,7 @@ ErrorKind = Literal[
     "bad_request",
     "authentication",
     "not_found",
+    "redirect",
     "too_large",
     "unsupported",
 ]

@@ -21,6 +21,8 @@ _SHORTEST_SECRET = 6
 masking them everywhere would garble messages."""
 _SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie", "password")
 _remembered: set[str] = set()
+_UNDECODED = re.compile("[\udc80-\udcff]")
+"""What ``surrogateescape`` makes of a byte that it cannot decode."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _KEY_LIKE = re.compile(
     r"\b(?:sk|pk|rk|gsk|hf|xai|r8|nvapi|pplx|csk|fw)[-_][A-Za-z0-9_\-*.]{8,}"  # vendors' prefixes
@@ -32,17 +34,20 @@ _GIVEN_AS_VALUE = r"(?:(?<=[:=\"'`“‘])|(?<=[:=] )|(?<=[Bb]earer )|(?<=[Bb]as
 
 
 def storable(text: str, notes: list[str]) -> str:
-    """``text`` with NUL characters and lone surrogates replaced visibly; ``notes`` gets a line for each kind."""
+    """``text`` with NUL characters, bytes that are not UTF-8 and lone surrogates replaced visibly; ``notes`` gets a
+    line for each kind."""
     if text.isascii() and "\0" not in text:
         return text
     nuls = text.count("\0")
+    text, undecoded = _UNDECODED.subn(SURROGATE_SHOWN_AS, text)
     text, surrogates = _SURROGATE.subn(SURROGATE_SHOWN_AS, text)
-    for count, what, shown_as in (
-        (nuls, "NUL character", NUL_SHOWN_AS),
-        (surrogates, "lone surrogate", SURROGATE_SHOWN_AS),
+    for count, one, many, shown_as in (
+        (nuls, "NUL character", "NUL characters", NUL_SHOWN_AS),
+        (undecoded, "byte that is not UTF-8", "bytes that are not UTF-8", SURROGATE_SHOWN_AS),
+        (surrogates, "lone surrogate", "lone surrogates", SURROGATE_SHOWN_AS),
     ):
         if count:
-            notes.append(f"{count} {what}{'s' if count > 1 else ''} in the response replaced by {shown_as}")
+            notes.append(f"{count} {one if count == 1 else many} in the response replaced by {shown_as}")
     return text.replace("\0", NUL_SHOWN_AS)
 
 

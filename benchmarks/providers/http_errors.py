@@ -46,13 +46,9 @@ class Verdict:
 
 _CHECK_KEY = "Check the provider's API key and its permissions"
 _CHECK_ADDRESS = "Check the model's name and the provider's base_url"
+_NOT_FOLLOWED = "Redirects are not followed, because they would send the key to another host"
 _SERVER = Verdict("server", retryable=True)
-_REDIRECT = Verdict(
-    "not_found",
-    systemic=True,
-    advice="Redirects are not followed, because they would send the key to another host. "
-    "Set base_url to the final address",
-)
+_REDIRECT = Verdict("redirect", systemic=True, advice=f"{_NOT_FOLLOWED}. Set base_url to the final address")
 _REFUSED_REQUEST = Verdict("bad_request")
 
 _BY_STATUS: Mapping[int, Verdict] = {
@@ -82,6 +78,12 @@ _BY_CODE: Mapping[str, Verdict] = {
     "model_not_found": Verdict("not_found", systemic=True, advice=_CHECK_ADDRESS),
 }
 """Codes in the body that say more than the status."""
+_ADVICE_OF_SYSTEM: Mapping[str, str] = {
+    _CHECK_KEY: "Check the key in the system's headers",
+    _CHECK_ADDRESS: "Check the system's URL",
+    _REDIRECT.advice: f"{_NOT_FOLLOWED}. Set the system's URL to the final address",
+}
+"""Advice → what it is for a system under test, which has a URL and headers, and neither a model nor a provider."""
 
 _PARAMETER_ADVICE: Mapping[str, str] = {
     **dict.fromkeys(("max_tokens", "temperature", "top_p", "seed"), "Do not set {name}"),
@@ -94,16 +96,25 @@ _PARAMETER_ADVICE: Mapping[str, str] = {
 _OTHER_ADVICE = "Remove {name} from the extra parameters of the run, or from `params` of the model in codeforge.yaml"
 
 
-def error_for_reply(status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str] = ()) -> ProviderError:
-    """The error that a response with this status means, with ``secrets`` masked if the endpoint quotes them."""
+def error_for_reply(
+    status: int, headers: Mapping[str, str], body: bytes, secrets: Iterable[str] = (), *, of_system: bool = False
+) -> ProviderError:
+    """The error that a response with this status means, with ``secrets`` masked if the endpoint quotes them.
+
+    A system under test may say what went wrong in any form, so the beginning of its body is shown.
+    """
     error = error_object(body)
     code, their_message = _code_of(error), _message_of(error, body, secrets)
+    if of_system and not their_message and body.strip():
+        their_message = f"“{_one_line(body.decode('utf-8', 'replace'), secrets)}”"
     wait = retry_after(headers)
     phrase = http.client.responses.get(status, "(unknown status)")
     message = f"{status} {phrase}" + (f": {their_message}" if their_message else "")
     text = body[:_MOST_READ].decode("utf-8", "replace")
     refused = () if code in _BY_CODE else refused_parameters(status, error, text)
     verdict = refusal_of(refused) if refused else _verdict(status, code)
+    if of_system:
+        verdict = replace(verdict, advice=_ADVICE_OF_SYSTEM.get(verdict.advice, verdict.advice))
     problem = verdict.error(message, status, headers)
     return replace(problem, refused=refused, retry_after=_retry_delay(error) if wait is None else wait)
 
@@ -206,7 +217,11 @@ def _message_of(error: Mapping[str, object], body: bytes, secrets: Iterable[str]
         message = body[:_MOST_READ].decode("utf-8", "replace")
     if not isinstance(message, str):
         return ""
-    return shortened(without_secrets(storable(message[:_MOST_READ], []), secrets))
+    return _one_line(message, secrets)
+
+
+def _one_line(text: str, secrets: Iterable[str]) -> str:
+    return shortened(without_secrets(storable(text[:_MOST_READ], []), secrets))
 
 
 def _validation_message(message: Any) -> str:

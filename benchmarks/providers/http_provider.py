@@ -57,6 +57,8 @@ class HTTPProvider(Provider):
 
     path: ClassVar[str]
     """Where requests go, after ``base_url``."""
+    setting: ClassVar[str] = "the provider's base_url"
+    """What is to be checked if the host is not found."""
     models_path: ClassVar[str] = "models"
     stream_options: ClassVar[Mapping[str, object]] = {}
     """What a streamed request has beside ``stream``."""
@@ -274,7 +276,7 @@ class HTTPProvider(Provider):
         refused = isinstance(cause, NotAllowed)
         if cause is not None and (refused or isinstance(error, aiohttp.ClientConnectorDNSError)):
             temporary = cause.errno == socket.EAI_AGAIN
-            missing = f"Host {self._base.host} not found. Check the provider's base_url."
+            missing = f"Host {self._base.host} not found. Check {self.setting}."
             message = str(cause) if refused else missing
             return ProviderError("connection", message, retryable=temporary, systemic=True)
         if isinstance(error, aiohttp.ClientSSLError):

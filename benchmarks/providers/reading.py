@@ -48,14 +48,15 @@ class Usage(NamedTuple):
 
 def parse_json(body: bytes | str, *, with_nan: bool = False) -> Any:
     """Strict JSON, except for lone surrogates, a byte order mark and bytes that are not UTF-8, which occur in otherwise
-    good answers; ``with_nan`` also accepts NaN and infinities, as some servers count tokens.
+    good answers, the last as ``surrogateescape`` decodes them, which ``storable`` notes; ``with_nan`` also accepts NaN
+    and infinities, as some servers count tokens.
 
     Raises ``ValueError`` if it is not JSON, nests too deeply, or contains NaN or infinities.
     """
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
-        text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+        text = body.decode("utf-8", "surrogateescape") if isinstance(body, bytes) else body
     try:
         return json.loads(text.removeprefix(_BOM), parse_constant=None if with_nan else _refuse_constant)
     except RecursionError:
@@ -295,7 +296,7 @@ def _sketch(body: bytes) -> str:
 
 def bad_response(what: str) -> ProviderError:
     """The error that a reply with status 200 ``what``."""
-    return ProviderError("bad_response", f"The response {what}.", status=200, retryable=True)
+    return ProviderError("bad_response", f"The response {what.rstrip('.')}.", status=200, retryable=True)
 
 
 def _refuse_constant(name: str) -> Any:

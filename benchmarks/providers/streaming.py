@@ -83,7 +83,7 @@ async def _events(content: StreamReader, timeouts: Timeouts, max_bytes: int) -> 
             raise ProviderError("too_large", f"The response exceeds {max_bytes / 2**20:g} MiB.", status=200)
         buffer += chunk or b"\n\n"  # the end of the stream ends its last event
         while (end := buffer.find(b"\n", searched)) >= 0:
-            line = buffer[:end].decode("utf-8", "replace").rstrip("\r")
+            line = buffer[:end].decode("utf-8", "surrogateescape").rstrip("\r")
             del buffer[: end + 1]
             searched = 0
             if line.startswith("data:"):

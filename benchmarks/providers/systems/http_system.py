@@ -38,6 +38,7 @@ _KEYS_SHOWN = 8
 class HttpSystem(HTTPProvider):
     path = ""
     is_system = True
+    setting = "the system's URL"
 
     def __init__(self, spec: ProviderSpec) -> None:
         """Raises ``ValueError`` as ``HTTPProvider`` does."""
@@ -72,7 +73,7 @@ class HttpSystem(HTTPProvider):
 
     def _read(self, raw: bytes, response: aiohttp.ClientResponse, times: Times) -> ChatReply:
         if not 200 <= response.status < 300:
-            raise error_for_reply(response.status, response.headers, raw, self._secrets)
+            raise error_for_reply(response.status, response.headers, raw, self._secrets, of_system=True)
         if response.content_type == _EVENTS:
             given = parse_json(raw)
             if self._options.answer is None:
@@ -104,7 +105,7 @@ def values_at(options: SystemOptions, document: Any) -> dict[str, Any]:
     try:
         return {name: compiled(path).search(document) for name, path in paths.items()}
     except (JMESPathError, RecursionError) as error:
-        raise bad_response(f"cannot be searched: {shortened(str(error), 200)}") from None
+        raise bad_response(f"cannot be searched: {shortened(storable(str(error), []), 200)}") from None
 
 
 class _Events(Assembler):
@@ -133,7 +134,7 @@ class _Events(Assembler):
 
 def _whole(raw: bytes) -> str:
     """The text of a reply; of a JSON text, without its quotation marks."""
-    text = raw.decode("utf-8", "replace")
+    text = raw.decode("utf-8", "surrogateescape")
     if text.lstrip().startswith('"'):
         try:
             decoded = parse_json(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -55,8 +56,8 @@ def _as_text(value: Any) -> str:
         return value
     try:
         return orjson.dumps(value).decode()
-    except orjson.JSONEncodeError:
-        return repr(value)[:10_000]
+    except orjson.JSONEncodeError:  # a surrogate, or a number of over 64 bits
+        return json.dumps(value, ensure_ascii=False, default=repr)
 
 
 def _passages(given: Any, notes: list[str]) -> tuple[str, ...] | None:

@@ -12,7 +12,7 @@ from benchmarks.providers.http_errors import error_for_reply, error_in_good_repl
 @pytest.mark.parametrize(
     ("status", "kind", "retryable", "systemic"),
     [
-        (300, "not_found", False, True),
+        (300, "redirect", False, True),
         (418, "bad_request", False, False),
         (422, "bad_request", False, False),
         (500, "server", True, False),

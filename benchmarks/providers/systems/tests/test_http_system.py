@@ -32,8 +32,8 @@ async def bot(reply, *, status=200, content_type="application/json", **options):
 
     async def answer(request):
         seen.append((request.method, str(request.rel_url), await request.text(), dict(request.headers)))
-        text = reply if isinstance(reply, str) else json.dumps(reply)
-        return web.Response(text=text, status=status, content_type=content_type)
+        body = reply if isinstance(reply, bytes) else (reply if isinstance(reply, str) else json.dumps(reply)).encode()
+        return web.Response(body=body, status=status, content_type=content_type)
 
     app = web.Application()
     app.router.add_route("*", "/{tail:.*}", answer)
@@ -107,6 +107,7 @@ async def test_a_reply_without_an_answer_says_what_it_has_instead(reply, kind, t
 
     assert caught.value.kind == kind
     assert text in caught.value.message
+    assert ".." not in caught.value.message
 
 
 @pytest.mark.parametrize(
@@ -120,12 +121,47 @@ async def test_a_status_is_an_error_as_of_other_kinds(status, kind):
     assert (caught.value.kind, caught.value.status) == (kind, status)
 
 
-async def test_a_redirect_is_not_followed():
-    async with bot("", status=302) as (provider, seen):
-        with pytest.raises(ProviderError, match="Redirects are not followed"):
+@pytest.mark.parametrize(
+    ("status", "body", "says"),
+    [
+        (400, {"fault": "I do not like this"}, 'bot: 400 Bad Request: “{"fault": "I do not like this"}”'),
+        (404, "<html>not here</html>", "bot: 404 Not Found: “<html>not here</html>”. Check the system's URL"),
+        (500, {"why": "a-key-of-24-characters-xx"}, '“{"why": "[key hidden]"}”'),
+        (400, "x" * 9_000, f"{'x' * 299}…"),
+        (400, "", "bot: 400 Bad Request"),
+        (401, {"message": "no"}, "bot: 401 Unauthorized: no. Check the key in the system's headers"),
+    ],
+    ids=["own form", "page", "key", "long", "empty", "known form"],
+)
+async def test_a_system_says_in_any_form_what_went_wrong(status, body, says):
+    async with bot(body, status=status) as (provider, _):
+        with pytest.raises(ProviderError) as caught:
             await provider.complete(REQUEST)
 
+    assert says in caught.value.message
+    assert "base_url" not in caught.value.message
+
+
+async def test_a_redirect_is_not_followed():
+    async with bot("", status=302) as (provider, seen):
+        with pytest.raises(ProviderError, match=r"Redirects are not followed.*Set the system's URL to") as caught:
+            await provider.complete(REQUEST)
+
+    assert caught.value.kind == "redirect"
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"answer": None}, {"answer": "reply"}, {"stream": True}])
+async def test_bytes_that_are_not_utf8_are_noted(options):
+    reply = b'{"reply": {"text": "Orl\xe9ans"}}'
+    kind = "application/json"
+    if options.pop("stream", False):
+        reply, kind = b"data: " + reply + b"\n\n", "text/event-stream"
+    async with bot(reply, content_type=kind, **options) as (provider, _):
+        answer = await provider.complete(REQUEST)
+
+    assert "Orl\ufffdans" in answer.text
+    assert "1 byte that is not UTF-8 in the response replaced by \ufffd" in answer.notes
 
 
 async def test_what_cannot_be_read_beside_the_answer_is_left_out_with_a_note():
