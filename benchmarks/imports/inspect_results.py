@@ -79,7 +79,7 @@ def check_results(scores: Sequence[Results], declared: Any, values: Values) -> l
     """Compare the number of scored samples and their means with the log's results. Returns what else is to be said.
 
     ``declared`` are the scorers of the evaluation. Only Inspect's own means without parameters are compared, and only
-    if they are numbers: others may count otherwise. Raises ``ImportProblem`` with both numbers.
+    if they are numbers: others may count otherwise. A log that declares no scorers has Inspect's own. Raises ``ImportProblem`` with both numbers.
     """
     own = json.dumps(declared)
     other, unchecked = [], []
@@ -88,7 +88,7 @@ def check_results(scores: Sequence[Results], declared: Any, values: Values) -> l
         for metric in _MEANS:
             total = entry.metrics.get(metric)
             stated = number_of(total.value) if total and not (total.params or total.group) else None
-            if stated is None or not epochs or f'"inspect_ai/{metric}"' not in own:
+            if stated is None or not epochs or (declared and f'"inspect_ai/{metric}"' not in own):
                 continue
             what = f"{metric} of {quoted(entry.score_name)}"
             what += f" by {printable(entry.reducer)}" if entry.reducer else ""

@@ -75,6 +75,11 @@ _AS_STORED = (
     *("finish_reason", "finished_at"),
 )
 """Fields that an imported and a stored result have in the same form."""
+_COMPARED = (
+    *("task_id", "repeat", "answer", "reasoning", "messages", "tool_calls", "retrieved", "error", "cancelled"),
+    *("finish_reason", "duration_ms", "tokens_in", "tokens_out", "cost_usd"),
+)
+"""Fields of results in which every format of a tool agrees."""
 _TOTALS = ("tokens_in", "tokens_out", "cost_usd")
 
 
@@ -244,7 +249,7 @@ def _import_run(source: ImportedRun, request: ImportRequest) -> Imported:
 
 
 def _digest_of(source: ImportedRun) -> str:
-    """SHA-256 of the results: the same for every format in which the tool writes them."""
+    """SHA-256 of the tasks and of their results: the same for every format in which the tool writes them."""
 
     # Not every format says which scorers measure.
     def plain(names: Iterable[str]) -> list[str]:
@@ -252,13 +257,14 @@ def _digest_of(source: ImportedRun) -> str:
 
     rows = [
         [
-            *(result.task_id, result.repeat, result.answer, result.error, result.cancelled),
-            *(result.duration_ms, result.tokens_in, result.tokens_out),
-            sorted([*plain([name]), score.status, score.value] for name, score in result.scores.items()),
+            *(getattr(result, name) for name in _COMPARED),
+            sorted([*plain([name]), score.status, score.value, score.reason] for name, score in result.scores.items()),
         ]
         for result in source.results
     ]
-    return hashlib.sha256(json.dumps([source.part, plain(source.metrics), sorted(rows, key=repr)]).encode()).hexdigest()
+    tasks = [as_mapping(task) for task in source.tasks]
+    told = [source.part, plain(source.metrics), sorted(rows, key=repr), sorted(tasks, key=repr)]
+    return hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()
 
 
 class _StepsDigest:

@@ -558,6 +558,32 @@ def test_one_evaluation_in_two_formats_is_imported_once(names: tuple[str, str]) 
         Run.objects.all().delete()
 
 
+@pytest.mark.parametrize(
+    ("name", "asked", "otherwise"),
+    [
+        ("inspect_targets.json", "Name a", "Say a"),
+        ("promptfoo_sampled_results.json", "What is", "How much is"),
+        ("acme__tiny/samples_sums_2026-11-23T10-37-09.627376.jsonl", "What is", "How much is"),
+        ("deepeval.json", "What is", "Which is"),
+    ],
+)
+def test_other_questions_with_the_same_answers_are_another_run(
+    name: str, asked: str, otherwise: str, tmp_path: Path
+) -> None:
+    text = (LOGS / name).read_text()
+    if name.startswith("inspect"):  # whose id of the evaluation would tell them apart
+        document = json.loads(text)
+        document["eval"].pop("eval_id")
+        text = json.dumps(document)
+    assert asked in text
+    files = [tmp_path / folder / Path(name).name for folder in ("first", "second")]
+    for file, content in zip(files, (text, text.replace(asked, otherwise)), strict=True):
+        file.parent.mkdir()
+        file.write_text(content)
+    first, second = ({each.run.pk for each in import_runs(file)} for file in files)
+    assert first.isdisjoint(second)
+
+
 def test_another_evaluation_with_the_same_answers_is_another_run(tmp_path: Path) -> None:
     import_runs(LOGS / "inspect_targets.eval")
     head = header("targets")

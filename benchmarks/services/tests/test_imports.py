@@ -83,6 +83,25 @@ def test_the_same_file_gives_the_same_run(tmp_path: Path) -> None:
     assert (Run.objects.count(), DatasetVersion.objects.count()) == (1, 1)
 
 
+def test_logs_that_differ_only_in_what_was_asked_are_two_runs(tmp_path: Path) -> None:
+    def log(*questions: str, **fields: Any) -> dict[str, Any]:
+        samples = [inspect_sample(1, id=place, input=text, messages=[]) for place, text in enumerate(questions, 1)]
+        return inspect_log(*samples, **fields)
+
+    first = take(tmp_path, log("Is 2 prime?", "Is 4 prime?"))
+    assert take(tmp_path, log("Is Paris in France?", "Is Rome in France?")) != first
+    assert take(tmp_path, log("Is 2 prime?", "Is 4 prime?", tags=["again"])) == first
+
+
+def test_a_mean_that_contradicts_a_log_without_declared_scorers_is_refused(tmp_path: Path) -> None:
+    entry = {"name": "match", "scorer": "match", "metrics": {"accuracy": {"value": 0.99}}}
+    log = inspect_log()
+    log["eval"].pop("scorers")
+    take(tmp_path, log)
+    with pytest.raises(NotPossible, match=r"accuracy of \"match\" is 0\.99, but the mean of its samples is 0\.5"):
+        take(tmp_path, log | {"results": {"scores": [entry]}})
+
+
 def test_equal_tasks_of_two_models_are_one_version(tmp_path: Path) -> None:
     log = inspect_log()
     other = inspect_log()
