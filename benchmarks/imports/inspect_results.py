@@ -79,7 +79,8 @@ def check_results(scores: Sequence[Results], declared: Any, values: Values) -> l
     """Compare the number of scored samples and their means with the log's results. Returns what else is to be said.
 
     ``declared`` are the scorers of the evaluation. Only Inspect's own means without parameters are compared, and only
-    if they are numbers: others may count otherwise. A log that declares no scorers has Inspect's own. Raises ``ImportProblem`` with both numbers.
+    if they are numbers: others may count otherwise. Without declared scorers, the means are taken for Inspect's own.
+    Raises ``ImportProblem`` with both numbers.
     """
     own = json.dumps(declared)
     other, unchecked = [], []
