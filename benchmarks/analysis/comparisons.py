@@ -7,7 +7,7 @@ comparison is kept in the cache under the times of both runs' final numbers.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 
@@ -23,14 +23,16 @@ from benchmarks.presentation.numbers import n_of, plural
 from benchmarks.presentation.ranks import listed
 from benchmarks.presentation.sentences import n_of_expected
 from benchmarks.run_parameters import Decides, RunParameter, deciding
+from benchmarks.statistics.intervals import Interval
 from benchmarks.statistics.margins import LEVEL, MARGIN, Edges
 from benchmarks.statistics.paired import Comparison, holm
+from benchmarks.statistics.spread import are_equal
 
 FACETS = {"group": "Task class", "difficulty": "Difficulty", "n_shapes": "Number of shapes"}
 """By what the tasks of one dataset can be split."""
-_FORMAT = 4
+_FORMAT = 5
 """Goes up when ``Comparison`` changes, so that no old one is read."""
-_PART_FORMAT = 3
+_PART_FORMAT = 4
 """The same of ``Part``."""
 _EDGES_FORMAT = 1
 """The same of ``Edges``."""
@@ -41,7 +43,8 @@ _MOST_LEVELS = 30
 class Compared:
     """Run ``b`` compared with run ``a`` on one metric, one of ``family_size`` comparisons.
 
-    ``p_adjusted`` is Holm's p-value within the family; ``None`` if there was nothing to test.
+    ``p_adjusted`` is Holm's p-value within the family; ``None`` if there was nothing to test. ``n_open`` are the
+    comparisons of the family that are not significant, which share the level of its tests.
     """
 
     a: Run
@@ -50,6 +53,7 @@ class Compared:
     comparison: Comparison
     p_adjusted: float | None
     family_size: int
+    n_open: int
     name_a: str
     name_b: str
     edges: Edges
@@ -63,13 +67,20 @@ class Compared:
 
     @property
     def same_sentence(self) -> str:
-        return same_sentence(self.edges, self.margin, self.name_a, self.name_b, family_size=self.family_size)
+        return same_sentence(
+            self.edges, self.margin, self.name_a, self.name_b, is_clear=self.is_clear, family_size=self.family_size
+        )
 
     @property
     def is_clear(self) -> bool:
         """Whether the difference is significant, also after the correction for the whole family."""
         level = 1 - self.comparison.confidence
         return self.p_adjusted is not None and self.p_adjusted <= level and self.comparison.is_clear
+
+    @property
+    def detectable_difference(self) -> float | None:
+        """The difference that would be significant with 80% power in this family; ``None`` if none would."""
+        return self.comparison.detectable(max(1, self.n_open))
 
     @property
     def is_drop(self) -> bool:
@@ -102,6 +113,7 @@ class Compared:
             self.name_b,
             p_adjusted=self.p_adjusted,
             family_size=self.family_size,
+            n_open=self.n_open,
             newer_first=newer_first,
         )
 
@@ -231,24 +243,60 @@ def compared_runs(
     metrics = [name for name in common_metrics(chosen) if metrics is None or name in metrics]
     both = [(chosen[0], run) for run in chosen[1:]] if with_first else list(combinations(chosen, 2))
     pairs = [(a, b, metric, comparison(a, b, metric)) for a, b in both for metric in metrics]
-    p_values = [numbers.p_decisive for *_, numbers in pairs if numbers.p_decisive is not None]
-    adjusted = iter(holm(p_values))
+    family_size = sum(numbers.p_decisive is not None for *_, numbers in pairs)
     names = labels(chosen) if names is None else names
+    return as_one_family(
+        [
+            Compared(
+                a,
+                b,
+                metric,
+                _with_own_intervals(numbers, a, b, metric),
+                p_adjusted=None,
+                family_size=family_size,
+                n_open=0,
+                name_a=names[a.pk],
+                name_b=names[b.pk],
+                edges=bounds(a, b, metric, LEVEL / max(family_size, 1)),
+                margin=margin,
+            )
+            for a, b, metric, numbers in pairs
+        ]
+    )
+
+
+def as_one_family(pairs: Sequence[Compared]) -> list[Compared]:
+    """The same comparisons, corrected together by Holm's method."""
+    p_values = [pair.comparison.p_decisive for pair in pairs if pair.comparison.p_decisive is not None]
+    adjusted = holm(p_values)
+    n_open, each = sum(p > LEVEL for p in adjusted), iter(adjusted)
     return [
-        Compared(
-            a,
-            b,
-            metric,
-            numbers,
-            p_adjusted=None if numbers.p_decisive is None else next(adjusted),
+        replace(
+            pair,
+            p_adjusted=None if pair.comparison.p_decisive is None else next(each),
             family_size=len(p_values),
-            name_a=names[a.pk],
-            name_b=names[b.pk],
-            edges=bounds(a, b, metric, LEVEL / max(len(p_values), 1)),
-            margin=margin,
+            n_open=n_open,
         )
-        for a, b, metric, numbers in pairs
+        for pair in pairs
     ]
+
+
+def _with_own_intervals(comparison: Comparison, a: Run, b: Run, metric: str) -> Comparison:
+    """A run of which everything is shared keeps the interval that its own page shows."""
+    if comparison.n_missing:
+        return comparison
+    own_a = comparison.interval_a if comparison.n_only_a else _own_interval(comparison.interval_a, a, metric)
+    own_b = comparison.interval_b if comparison.n_only_b else _own_interval(comparison.interval_b, b, metric)
+    return replace(comparison, interval_a=own_a, interval_b=own_b)
+
+
+def _own_interval(found: Interval | None, run: Run, metric: str) -> Interval | None:
+    own = run.numbers_of(metric)
+    if found is None or found.mean is None or own.mean is None or own.low is None or own.high is None:
+        return found
+    if not are_equal(found.mean, own.mean):  # Answers that came since, or repeats of which some have no score
+        return found
+    return Interval(own.mean, own.low, own.high, found.n, own.n_clusters, own.method, own.note)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from benchmarks.summary import NO_NUMBERS, Counted
 
 PLAIN = "plain"
 """What the first variant of an experiment is called unless somebody renames it."""
-FORMAT = 7
+FORMAT = 8
 """Goes up when ``Standing``, or a statement that is made of it, changes, so that no old one is read."""
 
 

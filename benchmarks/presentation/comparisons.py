@@ -40,13 +40,15 @@ def comparison_sentences(
     *,
     p_adjusted: float | None = None,
     family_size: int = 1,
+    n_open: int = 1,
     newer_first: bool = False,
 ) -> list[str]:
     """Which run is better and by how much, or that they tie or the difference is not significant; then what that rests
     on, with the p-value.
 
-    ``p_adjusted``, the p-value within a family of ``family_size`` comparisons, decides if it is given. With
-    ``newer_first``, ``b`` is the subject although it may be worse: a schedule reports on its latest run.
+    ``p_adjusted``, the p-value within a family of ``family_size`` comparisons, decides if it is given; ``n_open`` of
+    them are not significant. With ``newer_first``, ``b`` is the subject although it may be worse: a schedule reports on
+    its latest run.
     """
     if comparison.difference is None or comparison.low is None or comparison.high is None or comparison.p_value is None:
         return [f"{a} and {b} cannot be compared: {comparison.note}."]
@@ -54,7 +56,7 @@ def comparison_sentences(
     if p_adjusted is not None and family_size > 1:
         p_text += f", Holm-adjusted {p_words(p_adjusted)} for {number(family_size)} comparisons"
     if not comparison.is_clear or (p_adjusted is not None and p_adjusted > 1 - comparison.confidence):
-        return _not_significant(comparison, a, b, p_text)
+        return _not_significant(comparison, a, b, p_text, n_open)
     b_leads = comparison.difference > 0
     nearest, farthest = sorted((abs(comparison.low), abs(comparison.high)))
     size = f"{points(abs(comparison.difference))} points"
@@ -84,7 +86,7 @@ def _shared_tasks(comparison: Comparison) -> str:
     return shared if clusters in (None, comparison.n_shared) else f"{shared} in {plural(clusters, 'cluster')}"
 
 
-def _not_significant(comparison: Comparison, a: str, b: str, p_text: str) -> list[str]:
+def _not_significant(comparison: Comparison, a: str, b: str, p_text: str, n_open: int) -> list[str]:
     difference = comparison.difference or 0.0
     bounds = f"{points(comparison.low or 0.0)} to {points(comparison.high or 0.0)}"
     if are_equal(difference, 0.0) and comparison.interval_a is not None:
@@ -99,11 +101,15 @@ def _not_significant(comparison: Comparison, a: str, b: str, p_text: str) -> lis
         sentences[1:] = [f"By the scored tasks alone it would be ({p_text}), {undone}."]
     if comparison.note:
         sentences.append(f"{comparison.note[0].upper()}{comparison.note[1:]}.")
-    if not comparison.is_hopeless and comparison.detectable_difference is not None:
+    detectable = comparison.detectable(max(1, n_open))
+    if detectable is not None:
         sentences.append(
-            f"With {_shared_tasks(comparison)}, differences of "
-            f"{whole_points(comparison.detectable_difference)} points or more are detectable with "
-            f"{100 * comparison.power:g}% power."
+            f"With {_shared_tasks(comparison)}, differences of {whole_points(detectable)} points or more are "
+            f"detectable with {100 * comparison.power:g}% power."
+        )
+    elif not comparison.is_hopeless:
+        sentences.append(
+            f"{_shared_tasks(comparison)} are too few to show a difference in {number(n_open)} comparisons."
         )
     return sentences
 
@@ -120,14 +126,21 @@ def missing_sentence(comparison: Comparison, a: str = "A", b: str = "B") -> str:
     )
 
 
-def same_sentence(edges: Edges, margin: float, a: str = "A", b: str = "B", *, family_size: int = 1) -> str:
-    """Whether the runs are the same within the margin, with the bounds that say so; empty if they share no scores."""
+def same_sentence(
+    edges: Edges, margin: float, a: str = "A", b: str = "B", *, is_clear: bool, family_size: int = 1
+) -> str:
+    """Whether the runs are the same within the margin, with the bounds that say so; empty if they share no scores.
+
+    That they differ by more is one bound, which can hold where their two-sided test shows nothing: ``is_clear``.
+    """
     if edges.low is None or edges.high is None or edges.low_missing is None or edges.high_missing is None:
         return ""
     within = f"within {points(margin)} points"
     low, high = edges.low_missing, edges.high_missing
     if low > margin or high < -margin:
-        return f"They differ by more than {points(margin)} points."
+        if is_clear:
+            return f"They differ by more than {points(margin)} points."
+        return f"They are not shown to be the same {within} ({_tests(low, high, a, b, family_size)})."
     if edges.is_same(margin):
         return f"{a} and {b} are the same {within} ({_tests(low, high, a, b, family_size)})."
     tests = _tests(edges.low, edges.high, a, b, family_size)
@@ -164,8 +177,8 @@ def gate_sentence(edges: Edges, margin: float, a: str, b: str) -> str:
     if edges.difference is None or edges.low is None or edges.high is None:
         return f"Undecided: {a} and {b} share no task with scores in both."
     on = n_of(edges.n, edges.n + edges.n_missing)
-    found = f"{b} minus {a}: {points(edges.difference)} points, {points(edges.low)} to {points(edges.high)}"
-    found += f", on {on} shared tasks"
+    found = f"{b} minus {a}: {points(edges.difference)} points, one-sided bounds {points(edges.low)} and "
+    found += f"{points(edges.high)}, on {on} shared tasks"
     verdict = edges.verdict(margin)
     if verdict is GateVerdict.PASS:
         return f"Not worse by {points(margin)} points ({found})."

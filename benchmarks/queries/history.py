@@ -8,12 +8,11 @@ from typing import Any
 
 from django.db.models import Q
 
-from benchmarks.analysis.comparisons import Compared, compared_runs
+from benchmarks.analysis.comparisons import Compared, as_one_family, compared_runs
 from benchmarks.analysis.rankings import row_values
 from benchmarks.asking import difference, key_of
 from benchmarks.models import Dataset, Run
 from benchmarks.queries.leaderboard import Setting, is_whole, scored_runs, setting_of
-from benchmarks.statistics.paired import holm
 from benchmarks.summary import Expected
 
 MOST_RUNS = 200
@@ -90,14 +89,7 @@ def latest_changes(histories: Sequence[History]) -> dict[int, Compared]:
         before, last = history.points[-2].run, history.last.run
         names = {run.pk: f"run {run.pk}" for run in (before, last)}
         pairs += compared_runs([before, last], names, metrics=[history.metric])
-    tested = [pair for pair in pairs if pair.comparison.p_decisive is not None]
-    adjusted = iter(holm([pair.comparison.p_decisive or 0.0 for pair in tested]))
-    return {
-        pair.b.pk: replace(
-            pair, family_size=len(tested), p_adjusted=None if pair.p_adjusted is None else next(adjusted)
-        )
-        for pair in pairs
-    }
+    return {pair.b.pk: pair for pair in as_one_family(pairs)}
 
 
 def _points(runs: Sequence[Run], metric: str) -> list[Point]:

@@ -24,6 +24,7 @@ from typing import TypeVar
 
 from benchmarks.statistics.intervals import FEW, Interval, mean_interval
 from benchmarks.statistics.permutation import sign_flip_test
+from benchmarks.statistics.planning import share_detected
 from benchmarks.statistics.spread import (
     Spread,
     cluster_sums,
@@ -45,6 +46,35 @@ Bounds = tuple[float, float]
 
 _BISECTIONS = 60
 _CHANGED = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """What the differences follow from that pairs of scores can show."""
+
+    pairs: int
+    """Independent ones: clusters, or tasks if they are treated as independent"""
+    changed: float
+    """The gain plus the loss, as a share of the possible maximum"""
+    change: float
+    """What one changed pair contributes on average, as a mean over all pairs: 1 for 0/1 scores without clusters"""
+    design: float
+    """The variance of the mean difference by that of one pair with so many changes"""
+
+    def detectable(self, level: float, power: float) -> float | None:
+        """The smallest true difference whose p-value is at most ``level`` with this power; ``None`` if there is none.
+
+        If few tasks change, a difference requires at least as large a share of changed tasks as it is large itself.
+        However little the scores vary, the exact test needs a number of pairs that change in one direction, and its
+        p-values come in steps, which costs about one pair.
+        """
+        share = share_detected(self.pairs, 1 - level, power)
+        if share is None:
+            return None
+        factor = (two_sided_t(1 - level, self.pairs - 1) + normal_quantile(power)) ** 2 * self.design
+        least = factor / (1 + factor)
+        by_spread = math.sqrt(least * self.changed) if least <= self.changed else least
+        return min(1.0, max(by_spread + self.change / self.pairs, share * self.change))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +109,8 @@ class Comparison:
     effect_size: float | None = None
     effect_size_name: str = ""
     detectable_difference: float | None = None
-    """The difference that would be significant with the given power on these tasks."""
+    """The difference that would be significant with the given power on these tasks; ``None`` if none would."""
+    precision: Precision | None = None
     note: str = "no task has a score in both runs"
     """What limits the comparison, in words; empty if nothing does."""
 
@@ -101,6 +132,12 @@ class Comparison:
     def is_hopeless(self) -> bool:
         """Whether the pairs are too few for any result to be significant."""
         return self.smallest_p > 1 - self.confidence
+
+    def detectable(self, comparisons: int = 1) -> float | None:
+        """The detectable difference if this is one of so many comparisons, of which the smallest p-value must be that
+        much smaller."""
+        level = (1 - self.confidence) / comparisons
+        return None if self.precision is None else self.precision.detectable(level, self.power)
 
     @property
     def p_decisive(self) -> float | None:
@@ -215,6 +252,7 @@ def _compared(
     if p_decisive > 1 - counted.confidence:  # The interval must not show a difference that the test denies.
         low, high = min(low, 0.0), max(high, 0.0)
     effect_size, effect_size_name = _effect_size(spread, better, changed, binary=binary)
+    precision = _precision(differences, sums, spread)
     compared = replace(
         counted,
         n_clusters=None if names is None else spread.n_clusters,
@@ -233,7 +271,8 @@ def _compared(
         ),
         effect_size=effect_size,
         effect_size_name=effect_size_name,
-        detectable_difference=_detectable(differences, spread, counted.confidence, counted.power),
+        detectable_difference=precision.detectable(1 - counted.confidence, counted.power),
+        precision=precision,
     )
     return replace(compared, note=_note(compared))
 
@@ -323,20 +362,14 @@ def _effect_size(spread: Spread, better: int, changed: int, *, binary: bool) -> 
     return spread.mean / deviation, "Cohen's d_z"
 
 
-def _detectable(differences: Sequence[float], spread: Spread, confidence: float, power: float) -> float:
-    """The smallest true difference that would be significant with this power.
-
-    If few tasks change, a difference requires at least as large a share of changed tasks as it is large itself.
-    Clusters never make the mean more certain than independent tasks would, as with the interval of a mean.
-    """
+def _precision(differences: Sequence[float], sums: Sequence[float], spread: Spread) -> Precision:
+    """``sums`` are those of the independent pairs. Clusters never make the mean more certain than independent tasks
+    would, as with the interval of a mean."""
     up, down = shares(differences)
     changed = up + down
-    if spread.is_flat or spread.degrees <= 0:
-        design, critical = spread.concentration, two_sided_z(confidence)
-    else:
-        variance_of_mean = max(spread.variance_of_mean, spread.population_variance / spread.n)
-        design = variance_of_mean / (changed - (up - down) ** 2)
-        critical = two_sided_t(confidence, spread.degrees)
-    factor = (critical + normal_quantile(power)) ** 2 * design
-    least = factor / (1 + factor)
-    return math.sqrt(least * changed) if least <= changed else least
+    sizes = [abs(total) for total in sums if abs(total) > _CHANGED]
+    change = math.fsum(sizes) / len(sizes) * len(sums) / len(differences) if sizes else 1.0
+    if spread.is_flat:
+        return Precision(len(sums), changed, change, spread.concentration)
+    variance_of_mean = max(spread.variance_of_mean, spread.population_variance / spread.n)
+    return Precision(len(sums), changed, change, variance_of_mean / (changed - (up - down) ** 2))

@@ -100,10 +100,17 @@ def detectable_difference(n_tasks: int, design: PairedDesign | None = None) -> f
     design = design or PairedDesign()
     if n_tasks >= 1 and _exact_need(design.discordance, design) <= n_tasks:
         return _smallest(0.0, design.discordance, lambda middle: _exact_need(middle, design) <= n_tasks)
-    pairs, fewest = int(n_tasks / max(1.0, design.variance_factor)), _fewest_changes(design.confidence)
+    pairs = int(n_tasks / max(1.0, design.variance_factor))
+    return share_detected(pairs, design.confidence, design.power, least=design.discordance)
+
+
+def share_detected(pairs: int, confidence: float, power: float, *, least: float = 0.0) -> float | None:
+    """The smallest share of independent pairs, from ``least``, that must change, all in one direction, for the exact
+    test to be significant with this power; ``None`` if no result on so few pairs is."""
+    fewest = _fewest_changes(confidence)
     if pairs < fewest:
         return None
-    return _smallest(design.discordance, 1.0, lambda middle: _chance_of(fewest, pairs, middle) >= design.power)
+    return _smallest(least, 1.0, lambda middle: _chance_of(fewest, pairs, middle) >= power)
 
 
 def _smallest(small: float, enough: float, is_enough: Callable[[float], bool]) -> float:

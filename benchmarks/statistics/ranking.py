@@ -129,8 +129,9 @@ class MeanRank:
 class Difference:
     """How much the first candidate scores more than the second, with its 95% interval and Holm's p-value.
 
-    ``detectable`` is the difference that ``n_tasks`` shared tasks would have shown with 80% power; ``None`` if they are
-    too few for any, and over several datasets, where ``n_tasks`` is 0.
+    ``detectable`` is the difference that ``n_tasks`` shared tasks would have shown with 80% power, as one of the pairs
+    that Holm's method leaves open; ``None`` if they are too few for any, and over several datasets, where ``n_tasks``
+    is 0.
     """
 
     mean: float
@@ -212,7 +213,7 @@ class Ranking:
         detectable, n_tasks = None, 0
         if len(parts) == 1 and sampled is None:
             n_tasks = parts[0].n_shared
-            detectable = None if parts[0].is_hopeless else parts[0].detectable_difference
+            detectable = parts[0].detectable(max(1, sum(p > LEVEL for p in self._p_values.values())))
         return Difference(mean, low, high, self.p_adjusted(a, b), detectable, n_tasks)
 
     def verdict(self) -> Verdict:

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import codec
 from benchmarks.models import Run
-from benchmarks.summary import NO_NUMBERS, Breakdown, Summary, Threshold, Times, read_summary
+from benchmarks.summary import NO_NUMBERS, Breakdown, Expected, Summary, Threshold, Times, read_summary
 from tests.support.differences import lost
 
 SNAPSHOTS = Path(__file__).parents[2] / "tests" / "snapshots"
@@ -46,6 +46,14 @@ def test_a_summary_of_an_earlier_version_has_defaults_for_what_it_lacks() -> Non
     assert (numbers.metrics["exact_match"].mean, numbers.metrics["exact_match"].n_expected) == (0.5, None)
     assert numbers.thresholds == (Threshold("n_shapes", "", 0.5, "flat"),)
     assert (numbers.outcomes, numbers.failures, numbers.chance, numbers.subset) == ({}, (), None, None)
+
+
+@pytest.mark.parametrize(("mean", "n", "expected", "wrong", "right"), [(0.333333333333, 3, 4, 0.25, 0.5)])
+def test_missing_scores_leave_shares_that_meet_their_threshold_exactly(
+    mean: float, n: int, expected: int, wrong: float, right: float
+) -> None:
+    numbers = Expected(mean=mean, n=n, n_expected=expected)
+    assert (numbers.if_missing_wrong, numbers.if_missing_right) == (wrong, right)
 
 
 def test_before_the_first_summary_there_is_nothing_and_nothing_fails() -> None:

@@ -158,6 +158,7 @@ ESTIMATES = (
             f"{_S}/test_planning.py::test_the_planned_number_gives_the_exact_test_its_power",
             f"{_S}/test_planning.py::test_a_small_difference_needs_the_tasks_of_a_paired_t_test_in_statsmodels",
             f"{_S}/test_paired.py::test_the_detectable_difference_is_detected_with_the_power_it_claims",
+            f"{_S}/test_paired.py::test_few_tasks_detect_only_what_the_exact_test_can_show",
         ),
         "A guess of the discordance (0.3) until two models have run",
         ("10 points detected on 480",),

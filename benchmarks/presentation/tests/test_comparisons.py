@@ -143,13 +143,24 @@ def test_a_contamination_check_says_what_the_difference_means():
 
 def test_runs_are_the_same_differ_by_more_or_neither_within_a_margin():
     same, little, much = (edges(*two_runs(gained, 0, 400)) for gained in (4, 12, 80))
-    assert same_sentence(same, 0.05, "gpt", "llama").startswith(
+    assert same_sentence(same, 0.05, "gpt", "llama", is_clear=False).startswith(
         "gpt and llama are the same within 5.0 points (two one-sided tests at 5%: llama minus gpt between "
     )
-    assert same_sentence(little, 0.03, family_size=3).startswith(
+    assert same_sentence(little, 0.03, is_clear=True, family_size=3).startswith(
         "It is open whether they are the same within 3.0 points (two one-sided tests at 1.7%: B minus A between "
     )
-    assert same_sentence(much, 0.05) == "They differ by more than 5.0 points."
+    assert same_sentence(much, 0.05, is_clear=True) == "They differ by more than 5.0 points."
+
+
+def test_that_runs_differ_by_more_needs_the_test_that_they_differ():
+    a, b = ({task: float(task < right) for task in range(10)} for right in (0, 5))
+    found = edges(a, b)
+    assert found.low_missing is not None
+    assert found.low_missing > 0.02
+    assert not compare(a, b).is_clear, "5 of 10 changes in one direction have p = 0.0625"
+    assert same_sentence(found, 0.02, is_clear=False).startswith(
+        "They are not shown to be the same within 2.0 points (two one-sided tests at 5%: B minus A between "
+    )
 
 
 def test_missing_scores_keep_a_difference_from_being_more_than_the_margin():
@@ -158,7 +169,7 @@ def test_missing_scores_keep_a_difference_from_being_more_than_the_margin():
     found = edges(a | unscored, b)
     assert found.low is not None
     assert found.low > 0.05
-    assert same_sentence(found, 0.05).startswith("It is open whether they are the same")
+    assert same_sentence(found, 0.05, is_clear=True).startswith("It is open whether they are the same")
 
 
 def test_three_variants_are_called_a_small_sample():

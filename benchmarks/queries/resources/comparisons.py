@@ -79,6 +79,7 @@ class ComparisonResource(Resource):
     effect_size: float | None
     effect_size_name: str
     detectable_difference: float | None
+    """That is significant with 80% power in this family; ``null`` if none is"""
     method: str
     note: str
     sentence: str
@@ -89,7 +90,7 @@ class ComparisonResource(Resource):
     @classmethod
     def of(cls, row: Compared, reader: Reader, **given: Any) -> Self:
         own = (
-            *("metric", "p_adjusted", "family_size", "is_clear", "margin"),
+            *("metric", "p_adjusted", "family_size", "is_clear", "margin", "detectable_difference"),
             *("sentence", "same_sentence", "missing_sentence", "scope_sentence"),
         )
         intervals = {name: getattr(row.comparison, name) for name in ("interval_a", "interval_b")}

@@ -70,7 +70,7 @@ def test_two_models_with_equal_means_tie(tasks: Dataset) -> None:
     other_tasks = [*right_of(8, 0), *right_of(15, 15)]
     experiment = experiment_of(tasks, {"openai/gpt-4o": 15, "openai/gpt-4.1-mini": other_tasks})
     grid = matrix_of(experiment)
-    assert grid.verdict == "gpt-4o and gpt-4.1-mini tie at 0.652; 23 tasks can show gaps of 44 points or more."
+    assert grid.verdict == "gpt-4o and gpt-4.1-mini tie at 0.652; 23 tasks can show gaps of 48 points or more."
     assert [(row.place.rank_low, row.place.rank_high) for row in grid.rows if row.place] == [(1, 2), (1, 2)]
     assert " ".join(findings([experiment])[experiment.pk]) == grid.verdict
     caption = matrix_file("tex", experiment=experiment.pk, runs=[])[0].decode()
@@ -89,7 +89,7 @@ def test_all_models_with_equal_means_are_named_by_their_number(tasks: Dataset) -
 def test_more_than_two_first_ones_tie_before_the_others(tasks: Dataset) -> None:
     found = verdict(tasks, {**dict.fromkeys(("a/x", "a/y", "a/z"), 22), "a/last": 1, "a/close": 21})
     assert found == (
-        "x and 2 others tie at 0.957; 23 tasks can show gaps of 25 points or more. last is 91.3 points behind x "
+        "x and 2 others tie at 0.957; 23 tasks can show gaps of 42 points or more. last is 91.3 points behind x "
         "(63.9 to 97.6). The difference between x and close is not significant."
     )
 
