@@ -201,6 +201,19 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
+class PartOfCost:
+    """What is known of an unknown cost of answers, retries left out."""
+
+    known_usd: float | None = None
+    n_unknown: int = 0
+    """Answers without a cost…"""
+    n: int = 0
+    """…of so many"""
+    by_system: bool = False
+    """Whether a system under test says itself what its answers cost"""
+
+
+@dataclass(frozen=True, slots=True)
 class Histogram:
     """Edges of equal bins, and the counts in them."""
 
@@ -447,6 +460,8 @@ class Summary:
     first_token_ms: Times | None = empty()
     tokens_per_second: Times | None = empty()
     tokens: Tokens = Tokens()
+    part_of_cost: PartOfCost | None = left_out()
+    """Only of an unknown cost of answers of which a part is known, or that a system under test leaves out"""
     histograms: Mapping[str, Histogram] = field(default_factory=dict)
     chance: Mapping[str, Chance] | None = left_out()
     thresholds: Sequence[Threshold] | None = left_out()

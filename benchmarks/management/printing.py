@@ -9,6 +9,7 @@ from benchmarks.engine.execution.verification import Verification
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.models import Run
 from benchmarks.page_urls import page_address
+from benchmarks.presentation.cells import Money
 from benchmarks.presentation.labels import run_status
 from benchmarks.presentation.numbers import (
     MISSING,
@@ -23,6 +24,7 @@ from benchmarks.presentation.numbers import (
 )
 from benchmarks.presentation.sentences import (
     adjustments,
+    cost_of_answers,
     outcome_counts,
     readable,
     tokens,
@@ -95,15 +97,16 @@ def outcome_words(run: Run) -> str:
 
 def cost_words(run: Run) -> str:
     """The costs of the model, of the simulated user, which are part of them, and of the judge."""
-    parts = [("model", run.cost_usd, tokens(run.tokens_in, run.tokens_out), unknown_cost_of_answers(run))]
+    used = tokens(run.tokens_in, run.tokens_out)
+    parts = [("model", Money(*cost_of_answers(run)).text, used, unknown_cost_of_answers(run))]
     if run.user_model:
         cost, n_in, n_out = run.user_cost_usd, run.user_tokens_in, run.user_tokens_out
         why = unknown_cost(run.user_model, cost, n_in)
-        parts.append(("of it simulated user", cost, tokens(n_in, n_out), why))
+        parts.append(("of it simulated user", money(cost), tokens(n_in, n_out), why))
     if run.judge_model:
         cost, n_in, n_out = run.judge_cost_usd, run.judge_tokens_in, run.judge_tokens_out
-        parts.append(("judge", cost, tokens(n_in, n_out), unknown_cost(run.judge_model, cost, n_in)))
-    return "; ".join(f"{who} {money(cost)} ({', '.join(filter(None, (used, why)))})" for who, cost, used, why in parts)
+        parts.append(("judge", money(cost), tokens(n_in, n_out), unknown_cost(run.judge_model, cost, n_in)))
+    return "; ".join(f"{who} {cost} ({', '.join(filter(None, (used, why)))})" for who, cost, used, why in parts)
 
 
 def title_words(run: Run, quote: str = "") -> str:

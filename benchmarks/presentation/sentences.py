@@ -23,7 +23,7 @@ from benchmarks.presentation.numbers import (
 )
 from benchmarks.statistics.intervals import Bounded, independent_difference
 from benchmarks.statistics.spread import are_equal
-from benchmarks.summary import Canvases, Corrected, Expected, MetricNumbers, Summary
+from benchmarks.summary import Canvases, Corrected, Expected, MetricNumbers, PartOfCost, Summary
 
 _FAULTS = {"n_unparsable": "unparsable", "n_truncated": "cut off", "n_refused": "refused"}
 _ERRORS = {f"n_{kind}_error": f"{kind} error" for kind in ("provider", "internal", "judge", "metric")}
@@ -283,19 +283,31 @@ def error_sentence(message: str, model: str) -> str:
     return told if not told or told.endswith((".", "!", "?")) else f"{told}."
 
 
-def known_cost(model: float | None, judge: float | None) -> tuple[float | None, str]:
-    """Of model and judge together; of an unknown sum the known part, and what is unknown: `` + judge unknown``."""
-    if model is not None and judge is not None:
-        return model + judge, ""
-    if model is not None:
-        return model, f" + judge {UNKNOWN}"
-    return (judge, f" + model {UNKNOWN}") if judge else (None, "")
+def known_cost(model: float | None, judge: float | None, part: PartOfCost | None = None) -> tuple[float | None, str]:
+    """Of model and judge together; of an unknown sum the known ``part`` of the model's cost and the judge's, and what
+    is unknown: `` + judge unknown``, `` + 3 answers unknown``."""
+    unknown = []
+    if model is None and part is not None and part.known_usd is not None:
+        model = part.known_usd
+        unknown = [plural(part.n_unknown, "answer")]
+    elif model is None:
+        unknown = ["model"]
+    unknown += ["judge"] if judge is None else []
+    usd = (model or 0.0) + (judge or 0.0)
+    if not unknown or model is not None or judge:
+        return usd, f" + {' and '.join(unknown)} {UNKNOWN}" if unknown else ""
+    return None, ""
 
 
-def total_cost(model: float | None, judge: float | None) -> str:
+def total_cost(model: float | None, judge: float | None, part: PartOfCost | None = None) -> str:
     """Of model and judge together: ``$0.25 + judge unknown``."""
-    usd, unknown = known_cost(model, judge)
+    usd, unknown = known_cost(model, judge, part)
     return money(usd) + unknown
+
+
+def cost_of_answers(run: Spending) -> tuple[float | None, str]:
+    """As ``known_cost``, without the judge."""
+    return known_cost(run.cost_usd, 0.0, run.numbers.part_of_cost)
 
 
 def unknown_cost(model: str, cost: float | None, n_tokens: int | None) -> str:
@@ -317,11 +329,17 @@ class Spending(Protocol):
     tokens_in: int | None
     user_tokens_in: int | None
 
+    @property
+    def numbers(self) -> Summary: ...
+
 
 def unknown_cost_of_answers(run: Spending) -> str:
     """Why the cost of a run's answers is unknown, with its simulated user, if it has one; empty as above."""
     if run.user_model and run.user_cost_usd is None:
         return unknown_cost(run.user_model, run.cost_usd, run.user_tokens_in)
+    part = run.numbers.part_of_cost
+    if run.cost_usd is None and part is not None and part.by_system:
+        return f"the system reports no cost for {n_of(part.n_unknown, part.n)} answers"
     return unknown_cost(run.model, run.cost_usd, run.tokens_in)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import F, FloatField, Prefetch, QuerySet
+from django.db.models.functions import Cast
 
 from benchmarks.analysis.kept import has_ended, is_kept, kept_for
 from benchmarks.analysis.matrices import FORMAT
@@ -69,12 +70,15 @@ _MEMBERS = (
     *("active_since", "progressed_at"),
     *(row.field for row in RUN_PARAMETERS.values() if row.selects),
 )
-_SCORES = {f"headline_{key}": HeadlineNumber(key) for key in ("mean", "low", "high")}
+_NUMBERS = {
+    **{f"headline_{key}": HeadlineNumber(key) for key in ("mean", "low", "high")},
+    "known_part_usd": Cast(F("summary__part_of_cost__known_usd"), FloatField()),
+}
 
 
 def experiments() -> QuerySet[Experiment]:
     """All experiments, newest first, with the columns of their runs that ``progress`` and lists need."""
-    shown = runs().only("experiment", *_MEMBERS).annotate(**JUDGING, **_SCORES)
+    shown = runs().only("experiment", *_MEMBERS).annotate(**JUDGING, **_NUMBERS)
     members = Prefetch("runs", shown.order_by("pk"))
     return Experiment.objects.select_related("created_by").prefetch_related(members).order_by("-id")
 
@@ -130,6 +134,7 @@ def progress(members: Sequence[Run]) -> Progress:
     live = [run for run in members if run.is_live]
     # What is not prepared yet has no cost, which is not the same as an unknown one.
     costs = [amount for run in members if run.total for amount in (run.cost_usd, run.judge_cost_usd)]
+    parts = [_known_part(run) for run in members if run.total and run.cost_usd is None]
     return Progress(
         status=status_of(statuses),
         runs=len(members),
@@ -138,11 +143,20 @@ def progress(members: Sequence[Run]) -> Progress:
         done=sum(run.done for run in members),
         errors=sum(run.errors for run in members),
         cost_usd=None if None in costs else sum(filter(None, costs)),
-        known_cost_usd=sum(filter(None, costs)),
+        known_cost_usd=sum(filter(None, [*costs, *parts])),
         is_judging=bool(live) and all(run.is_judging for run in live),
         standstill=_standstill([run for run in live if run.status == RunStatus.RUNNING]),
         runs_by_status={status: statuses.count(status) for status in RunStatus.values if status in statuses},
     )
+
+
+def _known_part(run: Run) -> float | None:
+    """Of the unknown cost of its answers, in US dollars. Members in a list of experiments come without summaries."""
+    if "known_part_usd" in vars(run):
+        listed: float | None = vars(run)["known_part_usd"]
+        return listed
+    part = run.numbers.part_of_cost
+    return part.known_usd if part else None
 
 
 def _standstill(running: Sequence[Run]) -> State | None:

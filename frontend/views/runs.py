@@ -19,6 +19,7 @@ from benchmarks.metrics.rubrics import TaskRubric
 from benchmarks.models import COMPLETED, ERRORS, STOPPED, Outcome, Run, RunStatus, ShareLink, Task
 from benchmarks.presentation import sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence
+from benchmarks.presentation.cells import Money
 from benchmarks.presentation.labels import OUTCOME, RESULT_STATE, metric_title, sentence_case
 from benchmarks.presentation.numbers import plural
 from benchmarks.queries import runs as reads
@@ -438,6 +439,7 @@ def _status(run: Run, of_people: Mapping[str, int]) -> dict[str, Any]:
         "first_token": run.numbers.first_token_ms,
         "speed": run.numbers.tokens_per_second,
         # Before it is prepared, a run has no cost to explain.
+        "cost_words": Money(*sentences.cost_of_answers(run)).text,
         "cost_note": sentences.unknown_cost_of_answers(run) if run.total else "",
         "judge_cost_note": sentences.unknown_cost(run.judge_model, run.judge_cost_usd, run.judge_tokens_in)
         if run.total

@@ -31,6 +31,7 @@ from benchmarks.analysis.sums import (
     scored_rows,
     summed_cells,
 )
+from benchmarks.engine.configured import is_system
 from benchmarks.engine.summary.adaptive import adaptive_numbers, with_sequential_intervals
 from benchmarks.engine.summary.agreement import agreement_numbers, panel_numbers
 from benchmarks.engine.summary.contamination import contamination_numbers
@@ -63,6 +64,7 @@ from benchmarks.summary import (
     Failure,
     Histogram,
     MetricNumbers,
+    PartOfCost,
     Readable,
     Reliability,
     Summary,
@@ -98,6 +100,7 @@ def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, object], dict[
         first_token_ms=first_token,
         tokens_per_second=speed,
         tokens=Tokens(**run.results.aggregate(reasoning=Sum("reasoning_tokens"), cached=Sum("cached_tokens"))),
+        part_of_cost=_part_of_cost(run) if run.cost_usd is None and run.done else None,
         histograms={
             metric: _histogram(run, metric, of_metric.highest)
             for metric, of_metric in sums.items()
@@ -116,6 +119,18 @@ def summarize(run: Run, *, live: bool = False) -> tuple[dict[str, object], dict[
         # What is computed from the drawn tasks alone would be biased toward uncertain ones.
         summary = replace(summary, metrics=metrics, subset=subset, chance={}, thresholds=[])
     return _rounded(summary.stored()), _rounded(breakdown.stored())
+
+
+def _part_of_cost(run: Run) -> PartOfCost | None:
+    # An error before any reply has no duration, and was not paid for.
+    kept = Q(state__in=(ResultState.DONE, ResultState.ANSWERED, ResultState.JUDGING))
+    answered = run.results.filter(kept | Q(state=ResultState.ERROR, duration_ms__isnull=False))
+    unknown = Count("pk", filter=Q(cost_usd=None))
+    part = PartOfCost(
+        **answered.aggregate(known_usd=Sum("cost_usd"), n_unknown=unknown, n=Count("pk")),
+        by_system=is_system(run.model),
+    )
+    return part if part.n_unknown and (part.n_unknown < part.n or part.by_system) else None
 
 
 def _ended(run: Run, summary: Summary, cells: Mapping[Cell, Sums], means: Means) -> Summary:

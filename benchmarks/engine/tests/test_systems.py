@@ -11,12 +11,15 @@ import pytest
 from benchmarks.dataset_format.parsing import parse_dataset
 from benchmarks.engine.execution import model_clients
 from benchmarks.models import Dataset, DatasetVersion, Outcome, RunStatus, StoredStep
+from benchmarks.presentation.sentences import unknown_cost_of_answers
+from benchmarks.queries.tables.runs import cost as costs
 from benchmarks.services.datasets.versions import import_dataset
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.experiments.start import start_experiment
 from benchmarks.services.runs.exports import export_pieces
 from benchmarks.services.runs.rescoring import start_rescoring
 from benchmarks.services.runs.start import start_run
+from benchmarks.summary import PartOfCost
 from codeforge.config import ConfigError, parse_config
 from tests.support.factories import make_dataset, make_run, make_task
 from tests.support.running import worked
@@ -31,6 +34,8 @@ for line in sys.stdin:
     said = {"answer": found[0] if found else "I do not know.", "retrieved": found, "cost_usd": 0.01}
     if "silent" in task["input"]:
         del said["retrieved"]
+    if "for free" in task["input"].lower():
+        del said["cost_usd"]
     if task["metadata"].get("tool"):
         said["tool_calls"] = [{"name": "search", "arguments": {"q": task["input"]}}]
     print(json.dumps({**said, "model": "bot-7"}), flush=True)
@@ -87,6 +92,21 @@ def test_a_system_is_named_alone_and_scored_on_what_it_retrieved(bot: Any) -> No
     result = run.results.get(task__task_id="both")
     assert result.transcript.retrieved == ["The tower is 330 m high.", "The bridge is 100 m long."]
     assert (result.response_model, result.attempts) == ("bot-7", 1)
+
+
+def test_of_costs_that_a_system_leaves_out_the_known_part_and_the_reason_are_stated(bot: Any) -> None:
+    some, none = (
+        worked(make_run(sights(text), model="bot", metrics=["contains"]))
+        for text in (TASKS.replace("How far", "For free how far"), TASKS.replace("input: ", "input: for free "))
+    )
+
+    for run, known, cost, reason in (
+        (some, PartOfCost(pytest.approx(0.03), 1, 4, by_system=True), "$0.03 + 1 answer unknown", "1 of 4 answers"),
+        (none, PartOfCost(None, 4, 4, by_system=True), "unknown", "4 of 4 answers"),
+    ):
+        assert (run.cost_usd, run.numbers.part_of_cost) == (None, known)
+        assert costs(run).text == cost
+        assert unknown_cost_of_answers(run) == f"the system reports no cost for {reason}"
 
 
 def test_a_system_that_says_nothing_of_what_it_retrieved_gains_nothing(bot: Any) -> None:

@@ -9,7 +9,7 @@ from benchmarks.models import Experiment, Run
 from benchmarks.presentation.cells import Cell, Link, Moment, Money, run_link, soft, tag
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.numbers import MISSING, duration, milliseconds, number
-from benchmarks.presentation.sentences import known_cost, unknown_cost, unknown_cost_of_answers
+from benchmarks.presentation.sentences import cost_of_answers, known_cost, unknown_cost, unknown_cost_of_answers
 from benchmarks.presentation.tables import Column, Table
 from benchmarks.queries.experiments import Progress
 from benchmarks.queries.tables.runs import dataset_link, model_link, per_thousand
@@ -71,7 +71,7 @@ COSTS = Table[Run](
         Column("Variant", lambda run: run.variant or MISSING, look="anywhere beside", given="has_variants", unit=""),
         Column("Benchmark", lambda run: dataset_link(run.dataset), unit=""),
         Column("Results", lambda run: number(run.done), "number", "wide-only"),
-        Column("Model cost", lambda run: Money(run.cost_usd) if run.total else MISSING, "number", "wide-only"),
+        Column("Model cost", lambda run: Money(*cost_of_answers(run)) if run.total else MISSING, "number", "wide-only"),
         Column(
             "Judge cost",
             lambda run: Money(run.judge_cost_usd) if run.judge_model else MISSING,

@@ -66,7 +66,7 @@ def n_of_headline(run: Run) -> str:
 def cost(run: Run) -> Money | str:
     """That of model and judge. Before a run is prepared, nothing was sent, which is not an unknown cost."""
     judge_cost = run.judge_cost_usd if run.judge_model else 0.0
-    return Money(*sentences.known_cost(run.cost_usd, judge_cost)) if run.total else MISSING
+    return Money(*sentences.known_cost(run.cost_usd, judge_cost, run.numbers.part_of_cost)) if run.total else MISSING
 
 
 def dataset_link(dataset: Dataset, look: str = "") -> Link:

@@ -317,7 +317,7 @@ def test_the_status_is_the_one_that_needs_to_be_known(statuses: tuple[str, ...])
     assert status_of(statuses) == STATUSES[statuses]
 
 
-def test_an_unknown_cost_is_not_zero(sums: Dataset) -> None:
+def test_an_unknown_cost_is_not_zero(sums: Dataset, django_assert_num_queries: Any) -> None:
     experiment = experiment_of(
         {"dataset": sums, "model": "loop/a", "values": right_of(60, 3), "judge_cost_usd": 0.0},
         {"dataset": sums, "model": "loop/b", "values": right_of(60, 3), "cost_usd": None},
@@ -327,6 +327,12 @@ def test_an_unknown_cost_is_not_zero(sums: Dataset) -> None:
     assert progress(runs).cost == "$0.25 + unknown"
     assert (progress(runs[:1]).cost_usd, progress(runs[:1]).cost) == (0.25, "$0.25")
     assert progress(runs[1:]).cost == "unknown"
+    runs[1].summary = {**runs[1].summary, "part_of_cost": {"known_usd": 0.5, "n_unknown": 1, "n": 60}}
+    runs[1].save()
+    assert progress(runs).cost == "$0.75 + unknown"
+    listed = list(reads.experiments().get(pk=experiment.pk).runs.all())
+    with django_assert_num_queries(0):
+        assert progress(listed).cost == "$0.75 + unknown"
 
 
 def test_the_total_has_the_results_of_runs_that_are_not_prepared_yet(

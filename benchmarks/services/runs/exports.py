@@ -146,6 +146,7 @@ def report_head(run: Run, images: Sequence[tuple[str, str]], judged: Mapping[str
     given |= {"seed": run.seeds} if run.seeds else {}
     parameters = ", ".join(f"{name} {value}" for name, value in given.items() if name != "system_prompt")
     progress = f"{n_of(run.done, run.total)} results, {plural(run.errors, 'error')}"
+    judge_cost = run.judge_cost_usd if run.judge_model else 0.0
     facts = [
         ("Dataset", f"{run.dataset.title}, version {run.version_label}"),
         ("Status", f"{run_status(run.status)}: {progress}"),
@@ -155,7 +156,7 @@ def report_head(run: Run, images: Sequence[tuple[str, str]], judged: Mapping[str
             ("Requests", sentence)
             for sentence in adjustments(run.adjustments, run.judge_trial, run.numbers.response_models)
         ),
-        ("Cost", total_cost(run.cost_usd, run.judge_cost_usd if run.judge_model else 0.0)),
+        ("Cost", total_cost(run.cost_usd, judge_cost, run.numbers.part_of_cost)),
         *_times(run.numbers),
         ("Started", run.started_at.isoformat(" ", "seconds") if run.started_at else "Not started"),
         ("Code version", run.code_version or UNKNOWN),
