@@ -35,7 +35,7 @@ _ADVICE = {
     "bad_response": "The endpoint's response could not be read. A retry can help.",
     "bad_request": "The endpoint refused this request. Check what was sent before you retry.",
     "authentication": "The endpoint refused the API key. Check the key, then retry.",
-    "not_found": "The endpoint does not know this model or address. Check its name, then retry.",
+    "not_found": "The endpoint does not know this name or address. Check it, then retry.",
     "redirect": "The endpoint redirects to another address. Set the final address, then retry.",
     "too_large": "The prompt is longer than the model accepts. A retry does not help.",
     "unsupported": "The model does not support what this task needs. A retry does not help.",

@@ -105,7 +105,9 @@ def error_for_reply(
     """
     error = error_object(body)
     code, their_message = _code_of(error), _message_of(error, body, secrets)
-    if of_system and not their_message and body.strip():
+    if 300 <= status < 400 and "Location" in headers:
+        their_message = f"the answer is a redirect to “{_without_query(headers['Location'], secrets)}”"
+    elif of_system and not their_message and body.strip():
         their_message = f"“{_one_line(body.decode('utf-8', 'replace'), secrets)}”"
     wait = retry_after(headers)
     phrase = http.client.responses.get(status, "(unknown status)")
@@ -222,6 +224,11 @@ def _message_of(error: Mapping[str, object], body: bytes, secrets: Iterable[str]
 
 def _one_line(text: str, secrets: Iterable[str]) -> str:
     return shortened(without_secrets(storable(text[:_MOST_READ], []), secrets))
+
+
+def _without_query(address: str, secrets: Iterable[str]) -> str:
+    """An address that an endpoint names; what follows ``?`` may be a signature."""
+    return _one_line(address.partition("?")[0], secrets)
 
 
 def _validation_message(message: Any) -> str:

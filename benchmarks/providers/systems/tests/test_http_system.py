@@ -26,14 +26,15 @@ RAG = {
 
 
 @asynccontextmanager
-async def bot(reply, *, status=200, content_type="application/json", **options):
+async def bot(reply, *, status=200, content_type="application/json", moved=None, **options):
     """A provider for a system on loopback that answers everything with ``reply``, and the requests that it got."""
     seen = []
 
     async def answer(request):
         seen.append((request.method, str(request.rel_url), await request.text(), dict(request.headers)))
         body = reply if isinstance(reply, bytes) else (reply if isinstance(reply, str) else json.dumps(reply)).encode()
-        return web.Response(body=body, status=status, content_type=content_type)
+        headers = {"Location": moved} if moved else None
+        return web.Response(body=body, status=status, content_type=content_type, headers=headers)
 
     app = web.Application()
     app.router.add_route("*", "/{tail:.*}", answer)
@@ -142,12 +143,26 @@ async def test_a_system_says_in_any_form_what_went_wrong(status, body, says):
     assert "base_url" not in caught.value.message
 
 
-async def test_a_redirect_is_not_followed():
-    async with bot("", status=302) as (provider, seen):
+@pytest.mark.parametrize(
+    ("moved", "shown"),
+    [
+        (None, "{}. Redirects are"),
+        ("https://new.example/v3?sig=1", "the answer is a redirect to “https://new.example/v3”"),
+        ("/new/", "a redirect to “/new/”"),
+        ("/a-key-of-24-characters-xx/", "a redirect to “/[key hidden]/”"),
+        ("/" + "x" * 7_000, "xxx…”"),
+    ],
+    ids=["nowhere", "signed", "relative", "key", "long"],
+)
+@pytest.mark.parametrize("status", [301, 302, 308])
+async def test_a_redirect_is_not_followed_and_says_where_it_leads(status, moved, shown):
+    async with bot({}, status=status, moved=moved) as (provider, seen):
         with pytest.raises(ProviderError, match=r"Redirects are not followed.*Set the system's URL to") as caught:
             await provider.complete(REQUEST)
 
     assert caught.value.kind == "redirect"
+    assert shown in caught.value.message
+    assert len(caught.value.message) < 600
     assert len(seen) == 1
 
 
