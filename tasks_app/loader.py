@@ -15,6 +15,7 @@ from tasks_app.canvas.original import OriginalCanvas, dump_original, parse_origi
 from tasks_app.canvas.shapes import Shape
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
 from tasks_app.tasks.task import DEFAULT_TRACKING_STEPS, Question, Task
+from tasks_app.tasks.time_limit import CANVAS_SECONDS, within
 
 IMAGE = "image"
 REPRESENTATIONS = (*DESCRIPTIONS, IMAGE)
@@ -142,7 +143,8 @@ def has_own_text(name: str, task: type[Task]) -> bool:
     if name in ADDED_TO_DESCRIPTION:
         return False
     shapes = generate_shapes(12, canvas_rng(0, 12, 0, "shapes"))
-    return task.ask(shapes, canvas_rng(0, 12, 0, name)).description is not None
+    asked = within(CANVAS_SECONDS, lambda: task.ask(shapes, canvas_rng(0, 12, 0, name)))
+    return asked.description is not None
 
 
 def check_supported(

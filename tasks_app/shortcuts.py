@@ -19,6 +19,7 @@ from tasks_app.canvas.right_answers import ORDINALS
 from tasks_app.canvas.shapes import COLORS, SHAPES, SIZES
 from tasks_app.canvas.wording import OPPOSITE_SIDES
 from tasks_app.tasks.task import Task
+from tasks_app.tasks.time_limit import TookTooLong
 
 FOLDS = 5
 MAX_GUESSES = 24
@@ -41,12 +42,14 @@ Score = Callable[[str, str], float]
 
 
 def scoring(task_class: type[Task]) -> Score:
-    """The class's own scoring, which is remembered; 0 if it fails."""
+    """The class's own scoring, remembered; 0 if it fails. Raises `TookTooLong`, as each further guess would."""
 
     @cache
     def score(answer: str, guess: str) -> float:
         try:
             return task_class.verdict(answer.strip(), guess).value or 0.0
+        except TookTooLong:
+            raise
         except Exception:  # a task class added by a user may raise anything; in a run this gives no score either
             return 0.0
 

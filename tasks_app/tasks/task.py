@@ -12,6 +12,7 @@ from typing import IO, ClassVar
 
 from tasks_app.canvas.shapes import Shape
 from tasks_app.tasks.answers import judge_contained
+from tasks_app.tasks.time_limit import SCORE_SECONDS, within
 from tasks_app.tasks.verdict import Verdict
 
 Answer = str | int
@@ -139,7 +140,7 @@ class Task:
     def verdict(cls, expected: Answer, actual: str, question: str = "") -> Verdict:
         """Judge a reply, by the class's own `score` if it has one. `question` is what was asked, if known.
 
-        Raises `TaskError` for a score outside [0, 1].
+        Raises `TaskError` for a score outside [0, 1], and `TookTooLong`.
         """
         task = cls()
         task.question = question
@@ -148,7 +149,7 @@ class Task:
         with NamedTemporaryFile("w", suffix=".json") as file:
             json.dump({"expected": expected, "actual": actual}, file)
             file.flush()
-            value = task.score(Path(file.name))
+            value = within(SCORE_SECONDS, lambda: task.score(Path(file.name)))
         if not 0 <= value <= 1:
             raise TaskError(f"{cls.__name__}.score returned {value!r}: a score is a number from 0 to 1.")
         return Verdict.of(float(value), extracted=None, reason=f"Scored by {cls.__name__}.score.")

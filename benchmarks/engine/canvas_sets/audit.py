@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 
 from django.db import transaction
 from django.db.models import Count
@@ -29,6 +28,7 @@ from tasks_app.models import Canvas, CanvasSet, Question
 from tasks_app.shortcuts import Probe
 from tasks_app.solver.audit import SURE_REPRESENTATION, AnswerAudit, Audit, audit_document
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+from tasks_app.tasks.time_limit import TookTooLong
 
 BATCH = 500
 MAX_ANSWERS = 24
@@ -170,7 +170,8 @@ def _reached(blind: Probe | None, by_examples: Probe | None) -> dict[str, object
 def guess_score(name: str, answers: Mapping[str, int], guesses: Iterable[str]) -> float | None:
     """The mean score of guessing uniformly among ``guesses``, if answer ``a`` is the expected one ``answers[a]`` times.
 
-    Unreadable guesses have no score. None if no guess has a score, or the class is not registered.
+    Unreadable guesses have no score. None if no guess has a score, or the class is not registered. Raises
+    ``TookTooLong``, as each further guess would.
     """
     task_class = REGISTERED_TASKS.get(name)
     if task_class is None:
@@ -178,8 +179,12 @@ def guess_score(name: str, answers: Mapping[str, int], guesses: Iterable[str]) -
     total = scored = 0.0
     for guess in guesses:
         for answer, n in answers.items():
-            with suppress(Exception):  # a task class added by a user may raise anything; no score in a run either
+            try:
                 if (value := task_class.verdict(answer, guess).value) is not None:
                     total += n * value
                     scored += n
+            except TookTooLong:
+                raise
+            except Exception:  # noqa: S110 - a task class added by a user may raise anything; no score in a run either
+                pass
     return total / scored if scored else None

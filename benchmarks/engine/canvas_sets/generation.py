@@ -27,6 +27,7 @@ from tasks_app.canvas.generator import GENERATOR_VERSION
 from tasks_app.loader import build_canvas, unknown_class
 from tasks_app.models import CanvasSet
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+from tasks_app.tasks.time_limit import CANVAS_SECONDS, TookTooLong, within
 
 logger = logging.getLogger(__name__)
 
@@ -74,15 +75,20 @@ def generate_canvas(canvas_set: CanvasSet, index: int) -> NumberedCanvas:
         raise GenerationFailed(unknown_class(missing))
     n_shapes, number = place_of(canvas_set, index)
     try:
-        document = build_canvas(
-            n_shapes,
-            canvas_set.seed or 0,
-            number,
-            place_of(canvas_set, canvas_set.wanted - 1)[1] + 1,
-            item=(index, canvas_set.wanted),
-            tracking_steps=canvas_set.tracking_steps,
-            tasks={name: REGISTERED_TASKS[name] for name in canvas_set.task_classes},
+        document = within(
+            CANVAS_SECONDS,
+            lambda: build_canvas(
+                n_shapes,
+                canvas_set.seed or 0,
+                number,
+                place_of(canvas_set, canvas_set.wanted - 1)[1] + 1,
+                item=(index, canvas_set.wanted),
+                tracking_steps=canvas_set.tracking_steps,
+                tasks={name: REGISTERED_TASKS[name] for name in canvas_set.task_classes},
+            ),
         )
+    except TookTooLong as error:
+        raise GenerationFailed(f"canvas_{n_shapes}_{number}: {error}") from error
     except Exception as error:  # a task class added by a user may raise anything
         raise GenerationFailed(f"canvas_{n_shapes}_{number}: {type(error).__name__}: {error}") from error
     return NumberedCanvas(n_shapes, number, document)
@@ -105,7 +111,7 @@ def grow(set_id: int, progress: Progress | None = None) -> None:
 def audit_set(set_id: int, progress: Progress | None = None, *, only_new: bool = False) -> dict[str, Any]:
     """Audit a set, store and return its audit; first wait for another process that works on it.
 
-    ``only_new`` keeps the audits of the questions of a generated set that were audited before.
+    ``only_new`` keeps the audits of the questions of a generated set that were audited before. Raises ``TookTooLong``.
     """
     while True:
         with _leased(set_id) as lease:
@@ -133,7 +139,8 @@ def work_on(set_id: int, stopping: Callable[[], bool] = lambda: False) -> None:
             raise  # not the set's fault: the sweep enqueues it again
         except Exception as error:
             logger.exception("canvas set %s could not be generated or audited", set_id)
-            message = str(error) if isinstance(error, GenerationFailed) else f"{type(error).__name__}: {error}"
+            known = isinstance(error, GenerationFailed | TookTooLong)
+            message = str(error) if known else f"{type(error).__name__}: {error}"
             CanvasSet.objects.filter(pk=set_id).update(error_message=message)
             raise
 

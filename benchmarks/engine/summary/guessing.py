@@ -36,6 +36,7 @@ from benchmarks.summary import Chance, Corrected, CorrectedGroup, Threshold
 from tasks_app.guess_rates import rates_of
 from tasks_app.models import CanvasSet
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+from tasks_app.tasks.time_limit import TookTooLong
 
 CANVAS_METRIC = "task_score"
 CHOICE_METRIC = "multiple_choice"
@@ -106,7 +107,10 @@ def _majority_score(run: Run, name: str) -> tuple[float | None, int]:
     if not counts:
         return None, 0
     majority = min(counts, key=lambda answer: (-counts[answer], answer))
-    return guess_score(name, counts, [majority]), sum(counts.values())
+    try:
+        return guess_score(name, counts, [majority]), sum(counts.values())
+    except TookTooLong:  # as the scores of the run say
+        return None, sum(counts.values())
 
 
 def _choice_guess_rate(run: Run) -> float | None:

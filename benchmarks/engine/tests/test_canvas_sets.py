@@ -21,10 +21,12 @@ from tasks_app.canvas.generator import GENERATOR_VERSION
 from tasks_app.canvas.shapes import Shape
 from tasks_app.loader import build_canvas
 from tasks_app.models import Canvas, CanvasSet, Question
+from tasks_app.tasks import task as task_module
 from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
-from tasks_app.tasks.task import Answer
+from tasks_app.tasks.task import Answer, AnswerFile
 from tasks_app.tasks.task import Question as Asked
 from tasks_app.tasks.task import Task as CanvasTask
+from tasks_app.tasks.time_limit import TookTooLong
 from tests.support.canvas_sets import canvas_run, make_canvas_set
 
 
@@ -280,6 +282,42 @@ def test_a_failing_task_class_is_named_and_stops_the_set(monkeypatch: pytest.Mon
     assert not canvas_set.is_growing
     with pytest.raises(generation.GenerationFailed, match="canvas_3_3"):
         grow(canvas_set.pk)
+
+
+class Endless(CanvasTask):
+    """Loops in the method that ``hangs`` names."""
+
+    name = "endless"
+    hangs = ""
+
+    def generate_questions(self, shapes: list[Shape], selected_answer: Answer | None = None) -> list[Asked]:
+        while self.hangs == "generate_questions":
+            pass
+        return [("A?", "Yes"), ("B?", "Yes"), ("C?", "No")]
+
+    def score(self, file: AnswerFile) -> float:
+        while self.hangs == "score":
+            pass
+        return 1.0
+
+
+@pytest.mark.django_db
+def test_a_class_that_does_not_end_is_named_and_stops_the_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REGISTERED_TASKS, "endless", Endless)
+    monkeypatch.setattr(generation, "CANVAS_SECONDS", 1.0)
+    monkeypatch.setattr(task_module, "SCORE_SECONDS", 0.1)
+    canvas_set = make_canvas_set("3-4", 3)
+    for hangs, message in (
+        ("generate_questions", "canvas_4_1: Endless.generate_questions did not end within 1 s. Check its loops"),
+        ("score", "Endless.score did not end within 0.1 s. Check its loops"),
+    ):
+        monkeypatch.setattr(Endless, "hangs", hangs)
+        CanvasSet.objects.update(wanted=4, error_message="")
+        with pytest.raises((generation.GenerationFailed, TookTooLong)):
+            generation.work_on(canvas_set.pk)
+        canvas_set.refresh_from_db()
+        assert canvas_set.error_message == message
+        assert not sets_without_worker()
 
 
 @pytest.mark.django_db

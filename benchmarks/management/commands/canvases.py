@@ -24,6 +24,7 @@ from benchmarks.queries.tables.canvas_sets import AUDIT, CANVAS_SETS, FAULTS, au
 from benchmarks.services.canvas_sets.control import canvas_set_of, delete_canvas_set, generate_canvas_set
 from benchmarks.services.canvas_sets.files import export_canvases, import_canvases
 from tasks_app.models import CanvasSet
+from tasks_app.tasks.time_limit import TookTooLong
 
 SLUG = argument("key", "SLUG", "identifier of the set")
 
@@ -101,7 +102,10 @@ class Command(DeletingCommand):
         if made and not as_json:
             tasks = f"{tasks_of(canvas_set) or 0:,} tasks"
             self.print_outcome(f"{canvas_set.slug}: {canvas_set.count:,} canvases, {tasks}, {made}.")
-        audit = audit_set(canvas_set.pk, bar("Auditing"), only_new=only_new)
+        try:
+            audit = audit_set(canvas_set.pk, bar("Auditing"), only_new=only_new)
+        except TookTooLong as error:
+            raise CommandError(f"{error}, restart what runs, and audit the set again.", returncode=REFUSED) from None
         refresh_audited(canvas_set.pk)
         if as_json:
             self.print_json(CanvasSetDetail.of(canvas_sets().get(pk=canvas_set.pk), reader_of()))

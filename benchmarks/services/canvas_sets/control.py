@@ -133,7 +133,7 @@ def generate_canvas_set(data: Any, user: Caller = None, progress: Progress | Non
         generation.grow(canvas_set.pk, progress)
     # In both cases the set wants only what it has. Otherwise the sweep would enqueue what the user has stopped.
     except generation.GenerationFailed as failure:
-        _stop_growing(canvas_set)
+        _stop_growing(canvas_set, str(failure))
         raise NotPossible(
             f"{failure}. Canvases generated before the error are kept. Fix the task class and try again."
         ) from None
@@ -247,11 +247,11 @@ def _differences(canvas_set: CanvasSet, fields: dict[str, Any]) -> list[str]:
     ]
 
 
-def _stop_growing(canvas_set: CanvasSet) -> None:
+def _stop_growing(canvas_set: CanvasSet, error: str = "") -> None:
     with transaction.atomic():
         locked = CanvasSet.objects.select_for_update().get(pk=canvas_set.pk)
         # The lock waits for a batch that another process is storing, so the number wanted includes it.
-        CanvasSet.objects.filter(pk=locked.pk).update(wanted=locked.count)
+        CanvasSet.objects.filter(pk=locked.pk).update(wanted=locked.count, error_message=error)
 
 
 def _enqueue(canvas_set: CanvasSet) -> None:
