@@ -81,8 +81,7 @@ class ReadOrEnter(ReadOrEdit):
     """As ``ReadOrEdit``, for what only administrators enter: keys, addresses, systems."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        if super().has_permission(request, view) and not (
-            request.method in SAFE_METHODS or access.may_set_keys(request.user)
-        ):
+        # First, because neither a scope nor the permission to edit would help anybody else.
+        if request.method not in SAFE_METHODS and not access.may_set_keys(request.user):
             raise PermissionDenied(access.KEYS_REFUSAL)
-        return True
+        return super().has_permission(request, view)
