@@ -43,6 +43,8 @@ class Process:
     """After the Python interpreter."""
     copy: Callable[[], object] | None = None
     """What does the same in a copy of this process."""
+    sockets: tuple[int, ...] = ()
+    """File descriptors that it inherits. What listens here before it does accepts connections while it restarts."""
 
 
 class Optional(Protocol):
@@ -147,6 +149,7 @@ class _Supervised:
             [sys.executable, *self.process.arguments],
             start_new_session=True,
             preexec_fn=die_with_parent,  # noqa: PLW1509 - the supervisor has no other threads
+            pass_fds=self.process.sockets,
         )
 
     def keep_running(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import resource
 import signal
+import socket
 import sys
 from types import FrameType
 
@@ -30,12 +31,15 @@ def main(arguments: list[str]) -> None:
     """Serve until SIGTERM or SIGINT. Requests that are being worked on then have five seconds to end."""
     parser = argparse.ArgumentParser(prog="python -m codeforge.web_server", description=__doc__)
     parser.add_argument("--listen", default="127.0.0.1:8080", help="address and port (default: %(default)s)")
-    address = parser.parse_args(arguments).listen
+    parser.add_argument("--socket", type=int, metavar="FD", help="an inherited socket that listens, instead")
+    options = parser.parse_args(arguments)
+    place = (
+        {"listen": options.listen} if options.socket is None else {"sockets": [socket.socket(fileno=options.socket)]}
+    )
     signal.signal(signal.SIGTERM, _leave)
     _allow_open_files(3 * MOST_CONNECTIONS)  # a connection, and a temporary file each for its request and response
     waitress.serve(
         application,
-        listen=address,
         threads=THREADS,
         channel_timeout=IDLE_SECONDS,
         cleanup_interval=2,
@@ -45,6 +49,7 @@ def main(arguments: list[str]) -> None:
         asyncore_use_poll=True,  # select() is limited to 1024 files
         ident=None,
         _quiet=True,
+        **place,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -96,3 +97,22 @@ def test_a_process_started_anew_is_no_copy() -> None:
     finally:
         child.signal(signal.SIGKILL)
         child.running.wait()
+
+
+ONCE = "import socket; there, _ = socket.socket(fileno={}).accept(); there.sendall(b'here'); there.recv(1)"
+"""Answers one connection."""
+
+
+def test_connections_wait_while_a_process_that_inherits_a_socket_restarts() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        inherited = listener.fileno()
+        child = supervisor._Supervised(Process("web", ("-c", ONCE.format(inherited)), sockets=(inherited,)))
+        try:
+            child.signal(signal.SIGKILL)
+            child.running.wait()
+            with socket.create_connection(listener.getsockname(), timeout=30) as connection:
+                child.start_anew()
+                assert connection.recv(4) == b"here"
+        finally:
+            child.signal(signal.SIGKILL)
+            child.running.wait()

@@ -27,6 +27,8 @@ from codeforge.local_model import LocalModelProcess
 from codeforge.supervisor import Process, Sources, meanwhile, supervise
 
 HOST = "127.0.0.1"
+BACKLOG = 1024
+"""Connections that wait while the web server restarts."""
 WORKER = "worker --loglevel warning --without-gossip --without-mingle --without-heartbeat"
 CELERY = f"-W ignore::UserWarning -m celery -A codeforge --quiet --skip-checks {WORKER}"
 
@@ -44,7 +46,7 @@ class Command(BaseCommand):
             raise CommandError(
                 "dev requires development mode. Set APP_ENV=development. For production, see docs/deployment.md."
             )
-        _check_port(port)
+        listener = _bound(port)
         settings.PORT_FILE.write_text(str(port))
         _copy_what_is_shipped()
         with meanwhile(self._prepare):
@@ -54,7 +56,7 @@ class Command(BaseCommand):
         self.stdout.flush()
         model_port = local_port()
         optional = [] if model_port is None else [LocalModelProcess(folder(), model_port)]
-        supervise([_web(port), Process("worker", tuple(shlex.split(CELERY)), _work)], optional, _sources())
+        supervise([_web(port, listener), Process("worker", tuple(shlex.split(CELERY)), _work)], optional, _sources())
 
     def _prepare(self) -> None:
         try:
@@ -97,18 +99,21 @@ def _copy_what_is_shipped() -> None:
         shutil.copytree(settings.SHIPPED_DIR / "datasets", settings.DATASETS_DIR)
 
 
-def _check_port(port: int) -> None:
+def _bound(port: int) -> socket.socket:
+    """The socket of the web server, which does not listen yet."""
     if not 1 <= port <= 65535:
         raise CommandError(f"{port} is not a valid port. Choose 1 to 65535.")
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError as error:
-            raise CommandError(
-                f"Port {port} is not available ({error.strerror}). Choose another one: `PORT=9000 make run`, or in "
-                "a package `codeforge up --port 9000`."
-            ) from None
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+    except OSError as error:
+        listener.close()
+        raise CommandError(
+            f"Port {port} is not available ({error.strerror}). Choose another one: `PORT=9000 make run`, or in "
+            "a package `codeforge up --port 9000`."
+        ) from None
+    return listener
 
 
 def _sources() -> Sources | None:
@@ -118,13 +123,18 @@ def _sources() -> Sources | None:
     return Sources(settings.BASE_DIR / "tasks_app", "tasks_app.tasks.registered_tasks")
 
 
-def _web(port: int) -> Process:
-    address = f"{HOST}:{port}"
+def _web(port: int, listener: socket.socket) -> Process:
     if settings.DEBUG:
-        return Process("web", ("-m", "django", "runserver", address))
-    listen = ("--listen", address)
+        listener.close()
+        return Process("web", ("-m", "django", "runserver", f"{HOST}:{port}"))
+    listener.listen(BACKLOG)
+    inherited = listener.fileno()
+    listen = ("--socket", str(inherited))
     return Process(
-        "web", ("-W", "ignore:No directory at", "-m", "codeforge.web_server", *listen), lambda: _serve(listen)
+        "web",
+        ("-W", "ignore:No directory at", "-m", "codeforge.web_server", *listen),
+        lambda: _serve(listen),
+        sockets=(inherited,),
     )
 
 
