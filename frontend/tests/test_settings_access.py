@@ -120,6 +120,16 @@ def test_members_without_a_role_read_what_they_may_do(production: None) -> None:
     assert "No role: may read only" in html
 
 
+def test_roles_that_are_not_in_force_are_said_to_be_so(client: Client, settings: Any) -> None:
+    vera, root = User.objects.create_user("vera"), Client()
+    root.force_login(User.objects.create_superuser("root", password="x"))
+    paths = "/settings/members/", "/settings/members/new/", f"/settings/members/{vera.pk}/"
+    for in_development, visitor in ((True, client), (False, root)):
+        settings.DEV_MODE = in_development
+        said = ["In development mode, roles are not in force" in page(visitor, path) for path in paths]
+        assert said == [in_development] * 3
+
+
 def link_in(html: str) -> str:
     """The one link to set a password in a page."""
     [path] = set(re.findall(r"http://testserver(/password/[^\"]+)", html))

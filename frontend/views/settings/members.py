@@ -36,6 +36,7 @@ from frontend.views.shared import require, unconfirmed
 
 VIEW, ADD, CHANGE = "auth.view_user", "auth.add_user", "auth.change_user"
 VIEW_AUDIT = "benchmarks.view_auditentry"
+NOT_IN_FORCE = "In development mode, roles are not in force: everybody may do everything."
 LATEST = 8
 """Actions of an account that its page shows."""
 
@@ -56,7 +57,7 @@ def member_list(request: HttpRequest) -> HttpResponse:
         request,
         "Members",
         MEMBERS.of(rows),
-        lead="People with an account. The role says what they may do.",
+        lead=f"People with an account. {NOT_IN_FORCE if settings.DEV_MODE else 'The role says what they may do.'}",
         empty="No members yet.",
         page=page,
         crumbs=crumbs(("Members", None)),
@@ -78,6 +79,7 @@ def new_member(request: HttpRequest) -> HttpResponse:
         return _link_page(request, account)
     context = {
         "form": form,
+        "not_in_force": NOT_IN_FORCE if settings.DEV_MODE else "",
         "days": _days(),
         "crumbs": crumbs(("Members", reverse("frontend:members")), ("New member", None)),
     }
@@ -101,6 +103,7 @@ def member(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "account": account,
         "role": role_of(account),
+        "not_in_force": NOT_IN_FORCE if settings.DEV_MODE else "",
         "form": form,
         "may_change": may_change,
         "may_change_role": may_change and not is_own and not account.is_superuser,
