@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
@@ -12,7 +13,7 @@ from django.urls import reverse
 from benchmarks.models import ShareLink
 from benchmarks.queries.access import share_links
 from benchmarks.services.access import may_launch
-from benchmarks.services.share_links import FIELDS, link_key
+from benchmarks.services.share_links import FIELDS, USUAL_DAYS, VALID_DAYS, link_key
 
 SHOWS = {
     ShareLink.Kind.RUN: "Shows scores, failures and answers",
@@ -33,6 +34,8 @@ class Shareable:
     shows: str
     link: ShareLink | None
     address: str
+    days: ClassVar = VALID_DAYS
+    usual_days: ClassVar = USUAL_DAYS
 
 
 def shared_or_shareable(request: HttpRequest, kind: str, asked: Mapping[str, object]) -> Shareable | None:

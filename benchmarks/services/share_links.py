@@ -15,7 +15,8 @@ from benchmarks.models import COMPLETED, OF_MODELS, Dataset, Experiment, Run, Sh
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import NotPossible
 
-SHARED_FOR = timedelta(days=7)
+VALID_DAYS, USUAL_DAYS = (1, 7, 30, 90), 7
+"""How long links may be valid."""
 FIELDS: dict[str, tuple[str, ...]] = {
     ShareLink.Kind.RUN: ("run",),
     ShareLink.Kind.EXPERIMENT: ("experiment", "metric", "dataset", "columns", "variants", "margin"),
@@ -34,18 +35,21 @@ _SALT = "share link"
 _SALT_OF_RUNS = "shared run"
 
 
-def share(kind: str, asked: Mapping[str, str], user: Caller = None) -> ShareLink:
-    """Share what is ``asked`` for ``SHARED_FOR``. A valid link to the same is renewed: it has the same address.
+def share(kind: str, asked: Mapping[str, str], user: Caller = None, *, days: int = USUAL_DAYS) -> ShareLink:
+    """Share what is ``asked`` for so many days from now on. A valid link to the same is renewed: it has the same
+    address.
 
-    Raises ``NotPossible`` if there is no such page.
+    Raises ``NotPossible`` if there is no such page, or if ``days`` are not among ``VALID_DAYS``.
     """
+    if days not in VALID_DAYS:
+        raise NotPossible(f"A share link is valid for {', '.join(map(str, VALID_DAYS))} days. Choose one of these.")
     query, now = query_of(kind, asked), timezone.now()
     with transaction.atomic():
         link = ShareLink.valid().select_for_update().filter(kind=kind, query=query).first()
         link = link or ShareLink(kind=kind, query=query, created_at=now)
-        link.created_by, link.expires_at = account_of(user), now + SHARED_FOR
+        link.created_by, link.expires_at = account_of(user), now + timedelta(days=days)
         link.save()
-        record(user, f"{kind}.share", str(link), link=link.pk, days=SHARED_FOR.days)
+        record(user, f"{kind}.share", str(link), link=link.pk, days=days)
     return link
 
 
@@ -86,7 +90,7 @@ def opened(key: str) -> ShareLink | None:
 def _opened_before(key: str) -> ShareLink | None:
     """The link of a key from the time when only runs had links: its run and when it was signed."""
     try:
-        signed = signing.loads(key, salt=_SALT_OF_RUNS, max_age=SHARED_FOR)
+        signed = signing.loads(key, salt=_SALT_OF_RUNS, max_age=timedelta(days=7))
     except signing.BadSignature:
         return None
     links = ShareLink.valid().filter(kind=ShareLink.Kind.RUN, query=urlencode({"run": signed["run"]}))

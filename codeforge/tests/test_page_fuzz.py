@@ -190,7 +190,11 @@ def unlinked() -> list[Form]:
         Form(
             "POST",
             reverse("frontend:share"),
-            {"kind": [*FIELDS], "query": [f"run={run.pk}", "runs=1,2&metric=", "dataset=a&version=1"]},
+            {
+                "kind": [*FIELDS],
+                "query": [f"run={run.pk}", "runs=1,2&metric=", "dataset=a&version=1"],
+                "days": ["7", "90"],
+            },
         ),
         Form(
             "POST",

@@ -69,7 +69,7 @@ def shown(link: ShareLink) -> str:
 def test_every_kind_is_created_copied_opened_and_revoked(client: Client, kind: str, settings: Any) -> None:
     asked = of_each_kind()[kind]
     link = share(kind, asked)
-    created = client.post("/share/", {"kind": kind, "query": link.query})
+    created = client.post("/share/", {"kind": kind, "query": link.query, "days": "7"})
     here = created.headers["Location"]
     html = page(client, here)
     assert f'value="http://testserver{address(link)}"' in html
@@ -85,6 +85,23 @@ def test_every_kind_is_created_copied_opened_and_revoked(client: Client, kind: s
     assert 'id="share-link"' not in page(client, here)
     actions = AuditEntry.objects.filter(subject=str(link)).order_by("pk").values_list("action", flat=True)
     assert [*actions] == [f"{kind}.share", f"{kind}.share", f"{kind}.unshare"]
+
+
+@pytest.mark.parametrize("days", ["1", "7", "30", "90"])
+def test_a_link_is_valid_for_as_long_as_was_chosen(client: Client, days: str) -> None:
+    asked, before = of_each_kind()["run"], timezone.now()
+    html = page(client, f"/runs/{asked['run']}/")
+    assert f'<option value="{days}"{" selected" if days == "7" else ""}>{days} day' in html
+    client.post("/share/", {"kind": "run", "query": urlencode(asked), "days": days})
+    [link] = ShareLink.objects.all()
+    assert before + timedelta(days=int(days)) <= link.expires_at <= timezone.now() + timedelta(days=int(days))
+
+
+@pytest.mark.parametrize("days", ["", "0", "8", "7.0", "-1", "9" * 30, "forever"])
+def test_a_link_is_not_made_for_other_days(client: Client, days: str) -> None:
+    response = client.post("/share/", {"kind": "run", "query": urlencode(of_each_kind()["run"]), "days": days})
+    assert (response.status_code, ShareLink.objects.count()) == (404, 0)
+    assert "valid for 1, 7, 30, 90 days" in response.content.decode()
 
 
 @pytest.mark.parametrize("kind", ["experiment", "comparison", "leaderboard", "overall"])

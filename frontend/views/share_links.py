@@ -34,7 +34,7 @@ def share(request: HttpRequest) -> HttpResponse:
     except ValueError:
         raise Http404("The page to share is not valid. Open it again.") from None
     try:
-        link = services.share(kind, asked, request.user)
+        link = services.share(kind, asked, request.user, days=_days(request.POST.get("days")))
     except NotPossible as refusal:
         if kind != ShareLink.Kind.COMPARISON:
             raise Http404(refusal.message) from None
@@ -70,6 +70,11 @@ def shared(request: HttpRequest, key: str) -> HttpResponseBase:
     if page is None:
         raise Http404(GONE)
     return HttpResponse(page, headers=HEADERS)
+
+
+def _days(text: str | None) -> int:
+    """0, which no link is valid for, unless it is one of the numbers that the form offers."""
+    return services.USUAL_DAYS if text is None else next((days for days in services.VALID_DAYS if str(days) == text), 0)
 
 
 def _page(link: ShareLink) -> str:

@@ -14,7 +14,6 @@ from benchmarks.queries.access import share_links as valid_links
 from benchmarks.queries.experiments import experiments
 from benchmarks.queries.runs import runs
 from benchmarks.queries.tables.access import SHARE_LINKS, SharedRow
-from benchmarks.services.share_links import SHARED_FOR
 from frontend.sharing import address_of
 from frontend.views.lists import Button, Example, listed, page_of
 from frontend.views.settings.hub import crumbs
@@ -42,8 +41,8 @@ def share_links(request: HttpRequest) -> HttpResponse:
         request,
         "Share links",
         SHARE_LINKS.of(rows),
-        lead=f"Anyone with a link can read its page, and no other, without an account. Links end after "
-        f"{SHARED_FOR.days} days, or when you revoke them.",
+        lead="Anyone with a link can read its page, and no other, without an account. Links end on their day, "
+        "or when you revoke them.",
         empty="No page is shared",
         examples=[Example(name, text, reverse(f"frontend:{route}")) for name, text, route in _SHARED],
         page=page,
