@@ -34,6 +34,21 @@ def test_canvas_pages_show_pictures_questions_and_answers(client: Client) -> Non
     assert '<svg class="plot rows"' in page(client, f"/runs/{run.pk}/surface/")
 
 
+@pytest.mark.parametrize(
+    ("address", "form", "has"),
+    [
+        ("/canvases/new/", "/canvases/?new=1#new-title", "Generate set"),
+        ("/judges/new/", "/judges/#new-title", "Calibrate a judge"),
+    ],
+)
+def test_the_address_of_something_new_leads_to_its_form(client: Client, address: str, form: str, has: str) -> None:
+    make_canvas_set()
+    response = client.get(address, follow=True)
+    assert response.redirect_chain == [(form, 302)]
+    assert 'id="new-title"' in response.content.decode()
+    assert has in response.content.decode()
+
+
 def test_the_picture_of_a_canvas_is_dark_where_the_page_is(client: Client) -> None:
     make_canvas_set()
     paper = tokens("dark")["--surface"]

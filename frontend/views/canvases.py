@@ -15,7 +15,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.safestring import mark_safe
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from benchmarks.analysis.matrices import short_names
 from benchmarks.models import COMPLETED, Outcome, Result, Run
@@ -99,11 +99,13 @@ def set_list(request: HttpRequest) -> HttpResponse:
     return _list(request, CanvasSetForm(initial=given or defaults), is_asked_for=bool(given) or "new" in request.GET)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def new_set(request: HttpRequest) -> HttpResponse:
-    """Request a set; a job generates it."""
+    """Leads to the form, which the list of sets has; a POST requests a set, which a job generates."""
     if not may_edit(request.user):
         raise PermissionDenied(EDIT_REFUSAL)
+    if request.method != "POST":
+        return HttpResponseRedirect(f"{reverse('frontend:canvases')}?new=1#new-title")
     form = CanvasSetForm(request.POST)
     try:
         canvas_set = request_canvas_set(form.request_data(), request.user)

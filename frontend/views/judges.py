@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from benchmarks.metrics.judge_calibration import PHRASINGS
 from benchmarks.models import RunKind
@@ -52,10 +52,12 @@ def calibration_list(request: HttpRequest) -> HttpResponse:
     return _list(request, CalibrationForm(reads.usable_canvas_sets(), initial=filled))
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def new_calibration(request: HttpRequest) -> HttpResponse:
-    """Start a calibration and redirect to its page."""
+    """Leads to the form, which the list has; a POST starts a calibration and leads to its page."""
     require_launch(request)
+    if request.method != "POST":
+        return HttpResponseRedirect(f"{reverse('frontend:judges')}#new-title")
     form = CalibrationForm(reads.usable_canvas_sets(), request.POST)
     try:
         run = start_calibration(form.request_data(), request.user)

@@ -266,7 +266,7 @@ NO_PAGES = {
     "revoke-link": "accepts a form and goes to the page",
     "shared": "a page in one file",
     "preference-action": "accepts a form and goes to the preference run",
-    "new-calibration": "accepts the form of the judges page",
+    "new-calibration": "leads to the form of the judges page",
     "judge-agreement-chart": "an image",
     "calibration-action": "accepts a form and goes to the calibration",
     "calibration-progress": "a part of the calibration page",
@@ -287,7 +287,7 @@ NO_PAGES = {
     "member-action": "accepts a form and goes to the member, or shows a link once",
     "schedule-action": "accepts a form and goes to the schedule",
     "canvas-preview": "a part of the canvas sets page",
-    "new-canvas-set": "accepts the form of the canvas sets page",
+    "new-canvas-set": "leads to the form of the canvas sets page",
     "picture": "an image",
 }
 
