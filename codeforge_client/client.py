@@ -20,11 +20,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import IO, Any
 
-from codeforge_client.evaluating import Answering, results_of
+from codeforge_client.evaluating import Answering, counted, results_of
 
 API = "/api/v1/benchmarks"
 ENDED = ("completed", "completed_with_errors", "failed", "cancelled")
 TEMPORARY = (502, 503, 504)
+CONTENT = (400, 409, 413)
+"""Statuses of a refusal that may be because of what was sent."""
 ATTEMPTS = 4
 BATCH = 500
 """Results that are pushed at once; the server takes up to 1,000, and 12 MB."""
@@ -153,7 +155,8 @@ class Client:
         The function takes a task (``id``, ``input``, ``messages``, ``context``, ``tools``, ``labels``; nothing of its
         reference) and returns a text, or a mapping with ``answer`` and what else it knows: ``retrieved``,
         ``tool_calls``, ``steps``, ``tokens_in``, ``tokens_out``, ``cost_usd``. It may be ``async``. ``parallel`` tasks
-        are asked at the same time, in threads. An exception is the error of its task. ``metrics`` need no judge; with
+        are asked at the same time, in threads. An exception is the error of its task, and so is a part of the answer
+        that the server refuses. ``metrics`` need no judge; with
         ``judged`` ones, the run is scored again by all of them, which costs the judge. ``fields`` are those of
         ``push``.
 
@@ -167,11 +170,27 @@ class Client:
             received = set(self.request("GET", f"{path}/results")["keys"])
             answered = results_of(function, tasks, repeats, received, parallel)
             for batch in _batches(answered, EVALUATED):
-                self.request("POST", f"{path}/results", {"results": batch}, repeatable=True)
+                self._push_each(path, batch)
             end = {"count": len(tasks) * repeats}
             pushed = {"run": self.request("POST", f"{path}/close", end, repeatable=True)["id"]}
         run = self.run(pushed["run"])
+        print(f"\r{run.counted}", file=sys.stderr)
         return run.scored_again([*metrics, *judged]) if judged else run
+
+    def _push_each(self, path: str, batch: Sequence[Mapping[str, Any]]) -> None:
+        """Push results. One that is refused is pushed as an error that says why. Raises ``ApiError``."""
+        try:
+            self.request("POST", f"{path}/results", {"results": batch}, repeatable=True)
+        except ApiError as refusal:
+            if refusal.status not in CONTENT or (len(batch) == 1 and "error" in batch[0]):
+                raise
+            if len(batch) > 1:
+                for each in batch:
+                    self._push_each(path, [each])
+                return
+            known = {name: batch[0][name] for name in ("key", "task_id", "repeat")}
+            why = str(refusal).replace("results[0].", "").replace("\n", ": ", 1)
+            self._push_each(path, [{**known, "error": f"The server refused the answer. {why}"[:2_000]}])
 
     def system(self, model: str, **options: Any) -> Callable[[Answering], System]:
         """Decorate the function of a system, named ``model``, which can then ``evaluate`` itself.
@@ -280,6 +299,12 @@ class _Live:
         """Its page in the dashboard."""
         return str(self.fields["url"])
 
+    @property
+    def counted(self) -> str:
+        """How many results are there, and how many of these are errors: ``20 of 20, 1 error``."""
+        progress = self.fields["progress"]
+        return counted(progress["done"], progress["total"], progress["errors"])
+
     def refresh(self) -> None:
         self.fields = self.client.request("GET", f"{self.path}/{self.id}")
 
@@ -314,11 +339,10 @@ class _Live:
 
     def _show_progress(self) -> None:
         progress = self.fields["progress"]
-        done, total, width = progress["done"] + progress["errors"], progress["total"], 30
-        filled = width * done // total if total else 0
+        total, width = progress["total"], 30
+        filled = width * progress["done"] // total if total else 0
         bar = "█" * filled + "░" * (width - filled)
-        errors = f", {progress['errors']:,} errors" if progress["errors"] else ""
-        print(f"\r{bar} {done:,} of {total:,}{errors}  {self.status:<22}", end="", file=sys.stderr, flush=True)
+        print(f"\r{bar} {self.counted}  {self.status:<22}", end="", file=sys.stderr, flush=True)
 
 
 class Run(_Live):

@@ -277,7 +277,7 @@ def test_a_server_that_is_away_for_a_moment_loses_nothing(flaky: Client, monkeyp
 def test_a_wait_ends_with_the_reason_of_a_failed_run(flaky: Client, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(NotCompleted, match=r"Run 7 is failed\. The key is wrong\."):
         flaky.run(7).wait()
-    assert "2 of 4, 1 errors" in capsys.readouterr().err
+    assert " 1 of 4, 1 error  failed" in capsys.readouterr().err
 
 
 def test_data_frames_are_of_the_library_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
