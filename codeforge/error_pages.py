@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views import csrf, defaults
 
+from benchmarks.providers.clean_text import full_sentence
 from codeforge.busy import busy_answer
 
 API = "/api/"
@@ -27,7 +28,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def without_csrf_token(request: HttpRequest, reason: str = "") -> HttpResponse:
-    detail = f"{reason.rstrip('.')}. Use a token, or send the CSRF token of your session."
+    detail = f"{full_sentence(reason)} Use a token, or send the CSRF token of your session."
     return _answer(request, 403, detail, lambda: csrf.csrf_failure(request, reason))
 
 

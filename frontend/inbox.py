@@ -17,6 +17,7 @@ from benchmarks.presentation.actions import allowed_actions
 from benchmarks.presentation.numbers import interval, n_of, plural, points, score, signed_points
 from benchmarks.presentation.ranks import listed
 from benchmarks.presentation.sentences import silent
+from benchmarks.providers.clean_text import full_sentence
 from benchmarks.queries.datasets import files_needing_attention
 from benchmarks.queries.reviews import answers_to_label
 from benchmarks.queries.runs import Blocked, blocked, troubled_runs
@@ -211,7 +212,7 @@ def webhook_problems(rows: Sequence[WebhookRow], *, named: bool = True) -> list[
 
 def _file(file: DatasetFile) -> Notice:
     problem = file.problems[0] if file.problems else None
-    facts = [f"Line {problem['line']}: {problem['message'][:200].rstrip('.')}."] if problem else []
+    facts = [f"Line {problem['line']}: {full_sentence(problem['message'][:200])}"] if problem else []
     if file.state == "broken" and file.dataset_id:
         facts.append("The dataset keeps its last valid version until you fix the file.")
     elif file.state == "broken":

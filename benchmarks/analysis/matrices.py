@@ -144,7 +144,7 @@ def ranked_rows(members: Sequence[Run], metric: str) -> Ranked:
         columns.setdefault(run.dataset_id, run)
         key = (run.model, run.variant)
         if run.dataset_id in places.get(key, {}):
-            key = (run.model, f"{run.variant} (run {run.pk})".strip())
+            key = (run.model, ", ".join(filter(None, (run.variant, f"run {run.pk}"))))
         places.setdefault(key, {})[run.dataset_id] = run
     names = _names(list(places))
     rows = [

@@ -40,6 +40,7 @@ from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.labels import metric_title
 from benchmarks.presentation.tables import Shown
 from benchmarks.presentation.texts import cut, visible
+from benchmarks.providers.clean_text import full_sentence
 from benchmarks.queries.tables.datasets import PRESETS, PresetRow
 from benchmarks.services.datasets import editing
 from benchmarks.services.datasets.hub import configured_hub, read_preset, why_not_importable
@@ -168,7 +169,7 @@ class ColumnsField(forms.Field):
         try:
             return read_columns(value)
         except ImportProblem as problem:
-            raise forms.ValidationError(f"{problem}.") from None
+            raise forms.ValidationError(f"{full_sentence(problem)}") from None
 
 
 class TableForm(DatasetFileForm):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, metric_error, scored
 from benchmarks.metrics.extraction import extract_code
+from benchmarks.providers.clean_text import full_sentence
 from benchmarks.sandbox.python_source import has_checks, parse_python
 from benchmarks.sandbox.sandbox import Report, Sandbox, SandboxError
 
@@ -38,11 +39,11 @@ class CodeTests(DeterministicMetric):
         tests = item.tests or ""
         problem = problem_in_tests(tests)
         if problem:
-            return metric_error(f"The task's tests are not usable: {problem}.", extraction)
+            return metric_error(f"The task's tests are not usable: {full_sentence(problem)}", extraction)
         try:
             report = self.sandbox.run(extraction.text, tests)
         except SandboxError as error:
-            return metric_error(f"The sandbox failed: {error}.", extraction)
+            return metric_error(f"The sandbox failed: {full_sentence(error)}", extraction)
         return scored(
             report.passed,
             _reason(report),

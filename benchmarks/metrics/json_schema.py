@@ -4,6 +4,7 @@ from benchmarks.metrics.base import DeterministicMetric, Item, Score, metric_err
 from benchmarks.metrics.extraction import extract_json, parse_json
 from benchmarks.metrics.json_match import leaves
 from benchmarks.metrics.patterns import UnusableSchemaError
+from benchmarks.providers.clean_text import full_sentence
 
 
 class JsonSchema(DeterministicMetric):
@@ -25,11 +26,11 @@ class JsonSchema(DeterministicMetric):
             value = parse_json(extraction.text)
             leaves(value)
         except ValueError as error:
-            reason = f"The answer cannot be checked, because it is not valid JSON: {error}."
+            reason = f"The answer cannot be checked, because it is not valid JSON: {full_sentence(error)}"
             return scored(False, reason, extraction, failure="Not valid JSON")
         try:
             violation = schema_violation(value, item.schema or {})
         except UnusableSchemaError as error:
-            return metric_error(f"The task's schema is not usable: {error}.", extraction)
+            return metric_error(f"The task's schema is not usable: {full_sentence(error)}", extraction)
         reason = f"{violation or 'The answer matches the schema'}."
         return scored(violation is None, reason, extraction, failure="Violates the schema")

@@ -25,6 +25,7 @@ from pydantic import BaseModel
 from benchmarks.metrics.base import Item, Judge, JudgedMetric, JudgeUsage, Score, judge_error, scored, shortened
 from benchmarks.metrics.judge_responses import SCORE_RANGE, JudgeResponseError, read_response, response_schema
 from benchmarks.providers.base import ProviderError, known_sum
+from benchmarks.providers.clean_text import full_sentence
 from tasks_app.tasks.reply import answer_body
 
 JUDGING_TIMEOUT_S = 600.0
@@ -190,7 +191,7 @@ def judge_failure(
         wrote = session.responses[-1].strip() if session.responses else ""
         # Some errors quote the reply themselves.
         quoted = f" The judge wrote “{shortened(wrote, _MOST_QUOTED)}”." if wrote and "“" not in str(error) else ""
-        return judge_error(f"The judge {model} gave no verdict: {error}.{quoted}", unreadable=True)
+        return judge_error(f"The judge {model} gave no verdict: {full_sentence(error)}{quoted}", unreadable=True)
     reason = f"The judge {model} took longer than {timeout_s:g} s."
     return judge_error(reason, kind="timeout", retryable=True, systemic=False)
 

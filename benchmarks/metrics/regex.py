@@ -3,6 +3,7 @@ from __future__ import annotations
 from benchmarks.metrics.base import DeterministicMetric, Item, Score, metric_error, scored, shortened
 from benchmarks.metrics.extraction import whole_answer
 from benchmarks.metrics.patterns import PatternError, find
+from benchmarks.providers.clean_text import full_sentence
 
 
 class Regex(DeterministicMetric):
@@ -19,7 +20,9 @@ class Regex(DeterministicMetric):
         try:
             match = find(pattern, answer.text)
         except PatternError as error:
-            return metric_error(f"The task's pattern {shortened(pattern)} is not usable: {error}.", answer)
+            return metric_error(
+                f"The task's pattern {shortened(pattern)} is not usable: {full_sentence(error)}", answer
+            )
         if match is None:
             return scored(
                 False, f"The pattern {shortened(pattern)} does not match the answer.", answer, "Pattern not matched"

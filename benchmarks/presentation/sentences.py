@@ -21,6 +21,7 @@ from benchmarks.presentation.numbers import (
     plural,
     score,
 )
+from benchmarks.providers.clean_text import full_sentence
 from benchmarks.statistics.intervals import Bounded, independent_difference
 from benchmarks.statistics.spread import are_equal
 from benchmarks.summary import Canvases, Corrected, Expected, MetricNumbers, PartOfCost, Summary
@@ -279,8 +280,7 @@ def first_sentence(text: str) -> str:
 def error_sentence(message: str, model: str) -> str:
     """What stopped a run, which may be a message of an endpoint, with a full stop; without the model, which its page
     and its row name."""
-    told = message.removeprefix(f"The model {model} failed. ")
-    return told if not told or told.endswith((".", "!", "?")) else f"{told}."
+    return full_sentence(message.removeprefix(f"The model {model} failed. "))
 
 
 def known_cost(model: float | None, judge: float | None, part: PartOfCost | None = None) -> tuple[float | None, str]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from benchmarks.providers.base import ChatRequest, Message, ProviderError, text_of
+from benchmarks.providers.clean_text import full_sentence
 from benchmarks.providers.model_families import ModelTraits
 
 logger = logging.getLogger(__name__)
@@ -129,7 +130,7 @@ class Adjustments:
 
     def _leave_out(self, name: str, why: str) -> None:
         what = f"The response format {name}" if name in WEAKER_FORM else name
-        self.notes[name] = f"{what} was not sent, because {why}."
+        self.notes[name] = f"{what} was not sent, because {full_sentence(why)}"
 
     def _switch_streaming(self, streamed: bool) -> bool:
         """Whether the other way is left after a model refused to stream, or not to."""

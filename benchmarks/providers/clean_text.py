@@ -91,6 +91,12 @@ def shortened(text: str, length: int = 300) -> str:
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
+def full_sentence(text: object) -> str:
+    """What somebody else wrote, as a sentence: with one full stop, whether or not it had one."""
+    written = str(text).rstrip(". ")
+    return written if not written or written.endswith(("!", "?", "…", ".”")) else f"{written}."
+
+
 def keys_sent(api_key: str | None, headers: Mapping[str, str]) -> tuple[str, ...]:
     """The secret parts of a provider's key and headers; a header ``Authorization: Scheme key`` also without its scheme.
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Unpack
 import orjson
 
 from benchmarks.providers.base import ChatReply, ListedModel, ProviderError, Times, ToolCall
-from benchmarks.providers.clean_text import shortened, storable, storable_json
+from benchmarks.providers.clean_text import full_sentence, shortened, storable, storable_json
 from benchmarks.providers.listed_prices import price_in_list
 
 _BOM = "\ufeff"
@@ -296,7 +296,7 @@ def _sketch(body: bytes) -> str:
 
 def bad_response(what: str) -> ProviderError:
     """The error that a reply with status 200 ``what``."""
-    return ProviderError("bad_response", f"The response {what.rstrip('.')}.", status=200, retryable=True)
+    return ProviderError("bad_response", f"The response {full_sentence(what)}", status=200, retryable=True)
 
 
 def _refuse_constant(name: str) -> Any:

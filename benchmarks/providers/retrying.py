@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from benchmarks.providers.base import ChatReply, ChatRequest, ErrorKind, Provider, ProviderError, RetryPolicy
+from benchmarks.providers.clean_text import full_sentence
 from benchmarks.providers.gate import Gate, Ticket
 from benchmarks.tracing import span
 from benchmarks.worker_metrics import count_answer, count_error
@@ -141,7 +142,7 @@ async def complete_with_retries(
 def _waited_too_long(error: ProviderError, policy: RetryPolicy) -> ProviderError:
     """The error of a request whose endpoint asks for a longer wait than is allowed. All other requests get the same."""
     message = (
-        f"{error.message.rstrip('.')}. The endpoint asks to wait, and the provider's `retries.max_wait_seconds` "
+        f"{full_sentence(error.message)} The endpoint asks to wait, and the provider's `retries.max_wait_seconds` "
         f"({policy.max_wait_seconds:g}) have passed. Resume the run later"
     )
     return replace(error, kind="rate_limited", message=message, retryable=False, systemic=True)

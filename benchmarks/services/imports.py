@@ -56,6 +56,7 @@ from benchmarks.models import (
     Transcript,
 )
 from benchmarks.presentation.numbers import n_of
+from benchmarks.providers.clean_text import full_sentence
 from benchmarks.providers.steps import Step, of_messages
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.datasets.versions import import_dataset
@@ -165,7 +166,7 @@ def import_log(
         digest = " ".join(_sha256(file.path) for file in log.files)
         read = log.runs()
     except ImportProblem as problem:
-        raise NotPossible(f"{problem}. Nothing was imported.") from None
+        raise NotPossible(f"{full_sentence(problem)} Nothing was imported.") from None
     except OSError as error:
         raise NotPossible(f"Cannot read {log.files[0].path}: {error.strerror}.") from None
     sources = [named_here(replace(source, model=source.model or (model or "").strip() or UNNAMED)) for source in read]

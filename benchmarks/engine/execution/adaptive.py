@@ -20,6 +20,7 @@ from benchmarks.engine.execution import lifecycle
 from benchmarks.engine.sql import insert_results
 from benchmarks.engine.summary.adaptive import asked_of, batch_of, look, strata_of
 from benchmarks.models import Run, RunStatus
+from benchmarks.providers.clean_text import full_sentence
 from tasks_app.models import CanvasSet
 
 logger = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ def extend(run_id: int) -> bool:
             _grow(run.dataset.canvas_set, canvases)
         except GenerationFailed as failure:
             logger.exception("run %s: no more canvases can be generated", run_id)
-            lifecycle.fail(run_id, f"{failure}. Fix the task class, then resume the run.")
+            lifecycle.fail(run_id, f"{full_sentence(failure)} Fix the task class, then resume the run.")
             return False
         if _insert(run, used, canvases):
             return True

@@ -32,6 +32,7 @@ from benchmarks.management.resources import ResourceCommand
 from benchmarks.models import Dataset, DatasetVersion
 from benchmarks.presentation.numbers import number, plural
 from benchmarks.presentation.texts import cut
+from benchmarks.providers.clean_text import full_sentence
 from benchmarks.queries.datasets import dataset_list, with_last_runs
 from benchmarks.queries.resources.base import json_of
 from benchmarks.queries.resources.datasets import DatasetDetail, DatasetResource
@@ -359,7 +360,7 @@ def _chosen_columns(options: Mapping[str, Any]) -> dict[str, str]:
     try:
         chosen = read_columns(options["columns"])
     except ImportProblem as problem:
-        raise NotPossible(f"--column: {problem}.") from None
+        raise NotPossible(f"--column: {full_sentence(problem)}") from None
     return chosen | {options[field]: field for field in NAMED_ALONE if options[field]}
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.providers.base import ChatReply, ToolCall
-from benchmarks.providers.clean_text import NOTE, keys_sent, without_keys, without_secrets
+from benchmarks.providers.clean_text import NOTE, full_sentence, keys_sent, without_keys, without_secrets
 
 KEY = "planted-key-0123456789"
 
@@ -67,3 +67,21 @@ def test_a_short_key_is_hidden_where_it_is_given_as_a_value(text: str) -> None:
 def test_a_short_key_leaves_words_alone() -> None:
     text = "none of the abc models: abcde"
     assert without_secrets(text, ("abc",)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It has the keys out", "It has the keys out."),
+        ("It does not allow them.", "It does not allow them."),
+        ("no.. ", "no."),
+        ("Why?", "Why?"),
+        ("It says “no.”", "It says “no.”"),
+        ("It says “no”", "It says “no”."),
+        ("cut o…", "cut o…"),
+        ("", ""),
+        (ValueError("line 3"), "line 3."),
+    ],
+)
+def test_what_others_wrote_ends_with_one_full_stop(text: object, expected: str) -> None:
+    assert full_sentence(text) == expected

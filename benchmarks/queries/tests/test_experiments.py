@@ -294,9 +294,12 @@ def test_runs_on_other_tasks_are_not_ranked_and_equal_runs_are_rows_of_their_own
     found = matrix(runs)
     assert [(row.variant, row.place is not None) for row in found.rows] == [
         ("", True),
-        (f"(run {runs[1].pk})", True),
-        (f"(run {runs[2].pk})", False),
+        (f"run {runs[1].pk}", True),
+        (f"run {runs[2].pk}", False),
     ]
+    assert [row.name for row in found.rows] == ["a", *(f"a (run {run.pk})" for run in runs[1:])]
+    plain = matrix([make_scored_run(sums, right_of(60, 9), model="loop/b", variant="plain") for _ in range(2)])
+    assert plain.rows[1].name == f"b (plain, run {plain.rows[1].cells[0].run.pk})"
     assert found.rows[2].reason == f"Run {runs[2].pk} has other tasks than run {runs[0].pk}."
 
 

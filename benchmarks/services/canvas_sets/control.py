@@ -17,6 +17,7 @@ from benchmarks import jobs
 from benchmarks.engine.canvas_sets import generation
 from benchmarks.engine.canvas_sets.audit import Progress
 from benchmarks.models import Dataset, DatasetVersion, Run, Task
+from benchmarks.providers.clean_text import full_sentence
 from benchmarks.services.access import Caller, account_of, record
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.requests import StrictRequest, StrictText, validated_by
@@ -135,7 +136,7 @@ def generate_canvas_set(data: Any, user: Caller = None, progress: Progress | Non
     except generation.GenerationFailed as failure:
         _stop_growing(canvas_set, str(failure))
         raise NotPossible(
-            f"{failure}. Canvases generated before the error are kept. Fix the task class and try again."
+            f"{full_sentence(failure)} Canvases generated before the error are kept. Fix the task class and try again."
         ) from None
     except KeyboardInterrupt:
         _stop_growing(canvas_set)

@@ -15,6 +15,7 @@ from benchmarks.imports.presets.base import Preset, PresetReport, PresetRequest,
 from benchmarks.imports.runs import ImportProblem
 from benchmarks.imports.table_tasks import TableReport, TableRequest, dataset_of_rows
 from benchmarks.imports.tables import Row, read_rows
+from benchmarks.providers.clean_text import full_sentence
 from benchmarks.services.errors import NotPossible
 
 
@@ -61,7 +62,7 @@ def address_of(text: str) -> HubAddress:
     try:
         return hub_address(text)
     except ImportProblem as problem:
-        raise NotPossible(f"{problem}.") from None
+        raise NotPossible(f"{full_sentence(problem)}") from None
 
 
 def read_preset(preset: Preset, request: PresetRequest, hub: Hub, revision: str = "") -> PresetReport:
@@ -81,7 +82,7 @@ def read_preset(preset: Preset, request: PresetRequest, hub: Hub, revision: str 
         origin = f"From {preset.repository} on the Hugging Face Hub, split {split} of commit {repository.commit[:12]}."
         return dataset_of_preset(preset, rows, examples, request, origin)
     except ImportProblem as problem:
-        raise NotPossible(f"{preset.title}: {problem}.") from None
+        raise NotPossible(f"{preset.title}: {full_sentence(problem)}") from None
     except OSError as error:
         raise NotPossible(f"{preset.title}: cannot read a file: {error.strerror}.") from None
 
@@ -99,7 +100,7 @@ def read_hub_table(address: HubAddress, request: TableRequest, hub: Hub) -> Tabl
         described = request if request.description else replace(request, description=origin)
         return dataset_of_rows(_numbered(files), paths[0], described)
     except ImportProblem as problem:
-        raise NotPossible(f"{address.repository}: {problem}.") from None
+        raise NotPossible(f"{address.repository}: {full_sentence(problem)}") from None
     except OSError as error:
         raise NotPossible(f"{address.repository}: cannot read a file: {error.strerror}.") from None
 

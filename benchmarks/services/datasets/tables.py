@@ -20,6 +20,7 @@ from benchmarks.imports.runs import ImportProblem
 from benchmarks.imports.table_tasks import TableReport, TableRequest, dataset_of_rows
 from benchmarks.imports.tables import read_rows
 from benchmarks.imports.tool_rows import of_tools
+from benchmarks.providers.clean_text import full_sentence
 from benchmarks.services.errors import NotPossible
 
 
@@ -74,7 +75,7 @@ def read_table(path: Path, shown: str, request: TableRequest) -> TableReport:
     try:
         return dataset_of_rows(of_tools(read_rows(path)), shown, request)
     except ImportProblem as problem:
-        raise NotPossible(f"{shown}: {problem}.") from None
+        raise NotPossible(f"{shown}: {full_sentence(problem)}") from None
     except OSError as error:
         raise NotPossible(f"Cannot read {shown}: {error.strerror}.") from None
 

@@ -20,6 +20,7 @@ from benchmarks.metrics.panel import judges_named
 from benchmarks.metrics.registered_metrics import metric_named
 from benchmarks.metrics.rubrics import PREFIX, stored_rubric
 from benchmarks.models import Dataset, DatasetVersion, Run
+from benchmarks.providers.clean_text import full_sentence
 from benchmarks.providers.model_names import is_baseline
 from benchmarks.run_parameters import ADAPTIVE
 from benchmarks.services.rubrics import Rubrics
@@ -81,7 +82,7 @@ def check_metrics(
     """``retrieves``: whether the answers may come with passages that a system under test looked up."""
     for metric in metrics:
         if reason := metric.unavailable():
-            errors["metrics"].append(f"{metric.name} is not available: {reason}.")
+            errors["metrics"].append(f"{metric.name} is not available: {full_sentence(reason)}")
         if "retrieved" in metric.needs and not retrieves:
             errors["metrics"].append(
                 f"{metric.name} scores the passages that a system under test looks up, and there are none here. "

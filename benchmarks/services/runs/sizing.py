@@ -14,6 +14,7 @@ from benchmarks.engine.execution.subsets import MOST_TASKS, Outlook, outlooks, t
 from benchmarks.metrics.registered_metrics import is_score
 from benchmarks.models import COMPLETED, OF_BASELINES, Dataset, Run
 from benchmarks.presentation.numbers import percent, plural, points, whole_points
+from benchmarks.providers.clean_text import full_sentence
 from benchmarks.services.errors import InvalidRequest
 from benchmarks.services.requests import StrictNumber, validated_by
 from benchmarks.services.runs.estimate import RunPlan, plan_of, tasks_of
@@ -121,7 +122,7 @@ def size_run(data: Any) -> Sizing:
         )
         size = tasks_for_same(difference, design) if is_same else tasks_needed(difference, design)
     except ValueError as error:
-        raise InvalidRequest({asked[0]: [f"{error}."]}) from None
+        raise InvalidRequest({asked[0]: [f"{full_sentence(error)}"]}) from None
     detectable = detectable_difference(n_tasks, design)
     plan = plan_of({**request, "max_canvases": None})
     return Sizing(

@@ -21,7 +21,12 @@ from benchmarks.services.canvas_sets.control import (
 )
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.runs.start import start_run
+from tasks_app.canvas.shapes import Shape
 from tasks_app.models import Canvas, CanvasSet, Question
+from tasks_app.tasks.registered_tasks import REGISTERED_TASKS
+from tasks_app.tasks.task import Answer
+from tasks_app.tasks.task import Question as Asked
+from tasks_app.tasks.task import Task as CanvasTask
 from tests.support.canvas_sets import make_canvas_set
 from tests.support.factories import make_dataset
 
@@ -215,3 +220,15 @@ def test_the_error_of_an_unknown_set_lists_the_existing_ones() -> None:
     make_canvas_set("7", 1)
     with pytest.raises(NotPossible, match=r"nope does not exist\. Existing sets: 7-shapes-seed-11"):
         canvas_set_of("nope")
+
+
+@pytest.mark.django_db
+def test_what_a_task_class_did_wrong_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Same(CanvasTask):
+        def generate_questions(self, shapes: list[Shape], selected_answer: Answer | None = None) -> list[Asked]:
+            return [("A?", "Yes")]
+
+    monkeypatch.setitem(REGISTERED_TASKS, "same", Same)
+    with pytest.raises(NotPossible, match=r"the canvas does not allow them\. Canvases generated before"):
+        make_canvas_set("3", 2)
+    assert "does not allow them." in CanvasSet.objects.get().error_message
