@@ -15,13 +15,14 @@ class Key(NamedTuple):
 
 KEYS = (
     Key(("Ctrl K", "⌘K", "/"), "Search and commands"),
-    Key(("n",), "New run"),
+    Key(("n",), "New run", "Outside Review and steps"),
     Key(("?",), "All keys"),
     Key(("j", "k"), "Next and previous row, result, task or canvas"),
-    Key(("Enter",), "Open or close the row"),
+    Key(("Enter",), "Open or close the row", "Tables"),
     Key(("e",), "Dismiss the notice", "Overview"),
     Key(("x",), "Select the row", "Runs"),
     Key(("c",), "Compare the selected rows", "Runs"),
+    Key(("n",), "Next failed step", "Steps"),
     Key(("d",), "Show the differences from the reference run", "Task by task"),
     Key(("f",), "Mark the expected answer as doubtful", "Task by task"),
     Key(("1", "…", "9"), "Choose a label", "Review"),
