@@ -81,8 +81,9 @@ class Matrix(Grid):
 
     @property
     def is_partial(self) -> bool:
-        """Whether models have no rank."""
-        return any(row.place is None and not row.is_baseline for row in self.rows)
+        """Whether models have no rank yet, because their runs have not ended."""
+        waiting = (row for row in self.rows if row.place is None and not row.is_baseline)
+        return any(run.status not in TERMINAL for row in waiting for run in row.runs)
 
     @property
     def is_rescoring(self) -> bool:

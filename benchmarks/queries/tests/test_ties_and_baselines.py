@@ -220,3 +220,15 @@ def test_the_api_ranks_no_baseline(tasks: Dataset, client: Client) -> None:
         run(tasks, model, right_of(23, right))
     listed = client.get("/api/v1/benchmarks/leaderboard").json()["results"]
     assert [(row["model"], row["rank"]) for row in listed] == [("a/x", 1), ("a/y", 1), ("baseline/solver", None)]
+
+
+@pytest.mark.parametrize(("status", "is_partial"), [(RunStatus.RUNNING, True), (RunStatus.CANCELLED, False)])
+def test_a_verdict_is_partial_only_while_a_run_without_a_rank_goes_on(
+    tasks: Dataset, status: RunStatus, is_partial: bool
+) -> None:
+    experiment = experiment_of(tasks, {"a/x": 5, "a/y": 5})
+    run(tasks, "a/z", [0.0] * 9 + [None] * 14, experiment=experiment, status=status)
+    grid = matrix_of(experiment)
+    assert grid.verdict.startswith("x and y tie at 0.217")
+    assert grid.rows[2].place is None
+    assert grid.is_partial == is_partial
