@@ -283,7 +283,7 @@ def test_task_by_task_of_many_runs_has_fewer_tasks_on_a_page_and_stays_light(cli
         make_scored_run(dataset, [1.0, 0.0] * 12 + [0.5], model=f"loop/model-{number}", experiment=experiment)
     response = client.get(f"/experiments/{experiment.pk}/answers/")
     assert response.content.count(b"data-row") == 20
-    assert len(response.content) < 120_000
+    assert len(response.content) < 125_000  # ids have one to four digits
     assert page(client, f"/experiments/{experiment.pk}/answers/?page=2").count("data-row") == 5
 
 
