@@ -4,7 +4,8 @@ Scorers become metrics, the log's headline first, which decides the outcome, and
 count as in Inspect: C is 1, P 0.5, I and N 0, and so does what is not a number. What Inspect leaves out of its means,
 because a scorer gave no value, is an error of the scorer. A sample that ended in an error has no scores, unless the
 evaluation scored errors. Counts, means and tokens are compared with the log's own. What failed attempts at a sample
-used is part of the run: of each the log has the last request only, and in its totals all of them.
+used is part of the run: of each the log has the last request only, and in its totals all of them. A sample that the
+log should have and lacks is one that was not answered: its question is unknown, but it counts.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from benchmarks.dataset_format.limits import MAX_ANSWERS
+from benchmarks.dataset_format.limits import MAX_ANSWERS, MAX_ITEMS
 from benchmarks.dataset_format.problems import quoted
 from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.imports import chats, inspect_prompts
@@ -54,6 +55,8 @@ HEADER, UNFINISHED_HEADER = "header.json", "_journal/start.json"
 _SAMPLE = re.compile(r"samples/.+\.json", re.DOTALL)
 """The names of samples may contain slashes, because their ids may."""
 _ATTACHMENT = re.compile(r"(?:attachment|tc)://([0-9a-f]{32})")
+MOST_MISSING = 100_000
+"""Results that a log may lack and still be counted with them."""
 MAX_RUN_TAG = 40
 """Characters of a tag of a run."""
 _EVENTS = "events"
@@ -79,6 +82,9 @@ def _error_message(value: Any) -> Any:
 
 def _one_as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
+
+
+Id = Annotated[Text, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
 
 
 class ContentPart(Part):
@@ -135,7 +141,7 @@ class Sample(Part):
         {"uuid", "started_at", "total_time", "turn_count", "events_data", "output.model", "output.input_context_tokens"}
         | {f"output.choices[].message.{key}" for key in ("id", "model", "role", "source")}
     )
-    id: Annotated[Text, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
+    id: Id
     epoch: Repeat = 1
     input: Annotated[tuple[Message, ...], BeforeValidator(_one_as_list)]
     metadata: dict[str, object] = Field({})
@@ -184,7 +190,7 @@ class Log(Part):
     called: ClassVar = "the log"
     without_loss: ClassVar = frozenset(
         {"version", "plan.name", "eval.created", "eval.task_id", "eval.task_display_name"}
-        | {"eval.dataset.sample_ids", "eval.config.epochs", "eval.config.max_samples", "eval.config.sandbox_cleanup"}
+        | {"eval.config.max_samples", "eval.config.sandbox_cleanup"}
         | {f"eval.config.log_{key}" for key in ("samples", "realtime", "images", "model_api", "shared")}
         | {
             "eval.config.epochs_reducer",
@@ -203,6 +209,9 @@ class Log(Part):
     headline: Headline = at("results.headline", Headline())
     completed_samples: Count | None = at("results.completed_samples")
     wanted_samples: Count | None = at("eval.dataset.samples")
+    wanted_ids: tuple[Id, ...] = at("eval.dataset.sample_ids", ())
+    """Of the samples that the evaluation chose; old logs have only their number."""
+    epochs: Repeat = at("eval.config.epochs", 1)
     dataset: Text = at("eval.dataset.name", "")
     limit: Any = at("eval.config.limit")
     sample_id: Any = at("eval.config.sample_id")
@@ -337,13 +346,19 @@ def _run(log: Log, samples: Iterable[Given], unused: Unused) -> ImportedRun:
     prompting = inspect_prompts.parameters_of(each_sent)
     status = "" if log.status == "success" else f"Status in Inspect: {log.status}."
     is_chosen = log.limit is not None or log.sample_id is not None
+    missing = list(_missing(log, results, is_chosen))
+    for result in missing:
+        tasks.setdefault(result.task_id, _unknown_task(result.task_id))
     headline = score_name(log.headline.scorer, log.headline.score)
     valued = [name for name in values if name not in silent]
+    shortfall = lacking(len(results), len(results) + len(missing), is_chosen=False) or lacking(
+        len(tasks), log.wanted_samples, is_chosen
+    )
     return ImportedRun(
         model=log.model,
         name=log.task,
         tasks=list(tasks.values()),
-        results=[replace(result, scores=_by_part(result.scores, parts, silent)) for result in results],
+        results=[*(replace(each, scores=_by_part(each.scores, parts, silent)) for each in results), *missing],
         metrics=[*filter(valued.__contains__, (headline, *log.scorers)), *valued],
         missing=_NOT_SAID,
         evaluation=log.eval_id,
@@ -359,13 +374,35 @@ def _run(log: Log, samples: Iterable[Given], unused: Unused) -> ImportedRun:
             "commit": log.commit,
             "inspect run": log.run_id,
         },
-        shortfall=" ".join(filter(None, (status, lacking(len(tasks), log.wanted_samples, is_chosen)))),
+        shortfall=" ".join(filter(None, (status, shortfall))),
         besides=used_besides(log.total_usage, used, log.model, is_partial=is_partial),
         unused=[*reductions, *inspect_prompts.unsent(each_sent, prompting)],
         unread=unused,
         started_at=log.started_at,
         completed_at=log.completed_at,
     )
+
+
+def _missing(log: Log, results: Sequence[ImportedResult], is_chosen: bool) -> Iterator[ImportedResult]:
+    """The results of samples and epochs that the evaluation began with and the log lacks; none if they are too many."""
+    known = dict.fromkeys(result.task_id for result in results)
+    wanted = dict.fromkeys(each.strip() for each in log.wanted_ids)
+    if not wanted:
+        more = 0 if is_chosen else max(0, (log.wanted_samples or 0) - len(known))
+        if more > MAX_ITEMS:
+            return
+        wanted = {**known, **dict.fromkeys(f"missing {number}" for number in range(1, more + 1))}
+    if len({**known, **wanted}) > MAX_ITEMS or len(wanted) * log.epochs - len(results) > MOST_MISSING:
+        return
+    present = {(result.task_id, result.repeat) for result in results}
+    for task_id in wanted:
+        for epoch in range(1, log.epochs + 1):
+            if (task_id, epoch) not in present:
+                yield ImportedResult(task_id=task_id, repeat=epoch, cancelled=True)
+
+
+def _unknown_task(task_id: str) -> TaskSpec:
+    return TaskSpec(id=task_id, name=task_id, input=f"(The log lacks the sample {task_id}.)", expected_output="")
 
 
 def _of_all_epochs(known: TaskSpec, task: TaskSpec, unused: Unused) -> TaskSpec:

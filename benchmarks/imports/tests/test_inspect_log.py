@@ -227,6 +227,51 @@ def test_what_an_interrupted_log_lacks_is_reported(tmp_path: Path) -> None:
     assert run.shortfall == "Status in Inspect: cancelled. The log has 3 of 10 samples."
 
 
+def missing(run: ImportedRun) -> list[tuple[str, int]]:
+    return [(each.task_id, each.repeat) for each in run.results if each.cancelled and not each.messages]
+
+
+def test_samples_that_the_log_should_have_are_results_without_an_answer(tmp_path: Path) -> None:
+    log = inspect_log()
+    log["eval"]["dataset"] |= {"samples": 10, "sample_ids": [1, 2, 3, "4", 5]}
+    log["eval"]["config"] = {"limit": 5}
+    (run,) = read_runs(write_json(tmp_path / "log.json", log))
+    assert missing(run) == [("4", 1), ("5", 1)]
+    assert [task.id for task in run.tasks] == ["1", "2", "3", "4", "5"]
+    assert run.tasks[3].input == "(The log lacks the sample 4.)"
+    assert run.shortfall == "The log has 3 of 5 samples."
+
+
+def test_epochs_that_the_log_should_have_are_results_without_an_answer(tmp_path: Path) -> None:
+    log = inspect_log(inspect_sample(1), inspect_sample(1, epoch=2), inspect_sample(2))
+    log["eval"] |= {"dataset": {"samples": 2, "sample_ids": [1, 2]}, "config": {"epochs": 2}}
+    (run,) = read_runs(write_json(tmp_path / "log.json", log))
+    assert missing(run) == [("2", 2)]
+    assert len(run.tasks) == 2
+    assert run.shortfall == "The log has 3 of 4 samples."
+
+
+def test_without_their_ids_missing_samples_count_unless_part_was_chosen(tmp_path: Path) -> None:
+    log = inspect_log()
+    log["eval"]["dataset"]["samples"] = 5
+    (run,) = read_runs(write_json(tmp_path / "log.json", log))
+    assert missing(run) == [("missing 1", 1), ("missing 2", 1)]
+    log["eval"]["config"] = {"limit": 3}
+    (run,) = read_runs(write_json(tmp_path / "log.json", log))
+    assert (missing(run), run.shortfall) == ([], "The log has 3 of 5 samples, as requested.")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "epochs"),
+    [({"samples": 2**31 - 1}, 1), ({"samples": 3, "sample_ids": [1, 2, 3, *range(9, 9_000)]}, 32_767)],
+)
+def test_more_than_a_dataset_can_have_is_only_said(dataset: dict[str, Any], epochs: int, tmp_path: Path) -> None:
+    log = inspect_log()
+    log["eval"] |= {"dataset": dataset, "config": {"epochs": epochs}}
+    (run,) = read_runs(write_json(tmp_path / "log.json", log))
+    assert missing(run) == []
+
+
 def test_an_error_is_reported_with_its_place(tmp_path: Path) -> None:
     for log, message in (
         (inspect_log(samples=[]), "samples: none found"),

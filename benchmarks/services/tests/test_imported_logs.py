@@ -73,7 +73,7 @@ def test_counts_means_tokens_and_cost_are_those_of_inspect(name: str) -> None:
     head = header(name)
     usage = head["stats"]["model_usage"]
     own = usage.pop(run.model)
-    assert run.total == head["results"]["total_samples"] - (name == "interrupted")
+    assert run.total == head["results"]["total_samples"]
     assert run.total - run.errors == head["results"]["completed_samples"]
     assert (run.tokens_in, run.tokens_out) == (own["input_tokens"], own["output_tokens"])
     assert run.cost_usd == pytest.approx(own["total_cost"])
@@ -286,12 +286,13 @@ def test_numbers_by_other_reducers_are_compared_with_the_epochs_and_said(tmp_pat
 
 
 TABLE = (
-    # log, version of the tool, runs, results, scored, mean of the first metric, tokens in and out, cost in dollars
+    # log, version of the tool, runs, results, those that it lacks too, scored, mean of the first metric, tokens in
+    # and out, cost in dollars
     ("inspect_choices.eval", "0.3.285", 1, 2, 2, 1 / 2, 40, 18, 0.000224),
     ("inspect_epochs.eval", "0.3.285", 1, 6, 6, 1 / 3, 120, 32, 0.000496),
     ("inspect_failed.eval", "0.3.285", 1, 4, 3, 2 / 3, 60, 13, 0.000224),
     ("inspect_graded.eval", "0.3.285", 1, 4, 4, 1 / 2, 80, 18, 0.000304),
-    ("inspect_interrupted.eval", "0.3.285", 1, 3, 2, 1 / 2, 40, 9, 0.000152),
+    ("inspect_interrupted.eval", "0.3.285", 1, 4, 2, 1 / 2, 40, 9, 0.000152),
     ("inspect_measurements.eval", "0.3.285", 1, 4, 4, 1 / 16, 80, 4, 0.000192),
     ("inspect_prompts.eval", "0.3.285", 1, 2, 2, 1 / 2, 40, 9, 0.000152),
     ("inspect_retried.eval", "0.3.285", 1, 4, 3, 1 / 3, 280, 70, 0.00112),
@@ -490,6 +491,10 @@ def test_a_sample_that_the_end_of_the_evaluation_interrupted_is_cancelled() -> N
     assert (stopped.outcome, stopped.error_kind) == (Outcome.CANCELLED, "cancelled")
     assert run.status == RunStatus.COMPLETED_WITH_ERRORS
     assert run.error_message == "Status in Inspect: cancelled. The log has 3 of 4 samples."
+    lacking = run.results.get(task__task_id="sa/pe")
+    assert (lacking.outcome, lacking.error_kind) == (Outcome.CANCELLED, "cancelled")
+    match = run.summary["metrics"]["inspect:match"]
+    assert (match["n"], match["n_expected"], match["mean"]) == (2, 4, 0.5)
     assert take("failed").results.get(task__task_id="as/jp").outcome == Outcome.PROVIDER_ERROR
 
 

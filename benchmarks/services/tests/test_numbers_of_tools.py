@@ -37,20 +37,19 @@ def of_inspect(path: Path) -> Told:
     if path.suffix == ".eval":
         with reading.Archive.of(path) as archive:
             head: Any = archive.json("header.json")
-            logged = sum(name.startswith("samples/") for name in archive.names)
     else:
         head = json.loads(path.read_text())
-        logged = len(head["samples"])
     results, epochs = head["results"], head["eval"]["config"].get("epochs") or 1
     means = {}
     for entry in results["scores"]:
-        total = entry["metrics"].get("accuracy") or entry["metrics"].get("mean")
+        mean = entry["metrics"].get("accuracy") or entry["metrics"].get("mean")
         name = entry["name"] if entry["name"] == entry["scorer"] else f"{entry['scorer']}/{entry['name']}"
-        if total and entry.get("reducer") in (None, "mean"):
-            means[name] = (total["value"], entry["scored_samples"] * epochs)
+        if mean and entry.get("reducer") in (None, "mean"):
+            means[name] = (mean["value"], entry["scored_samples"] * epochs)
     usage = head["stats"]["model_usage"][head["eval"]["model"]]
     tokens = usage["input_tokens"], usage["output_tokens"]
-    return Told(means, logged, tokens, {"error": logged - results["completed_samples"]})
+    total = results["total_samples"]
+    return Told(means, total, tokens, {"error": total - results["completed_samples"]})
 
 
 def of_promptfoo(path: Path) -> Told:
