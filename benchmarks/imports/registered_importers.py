@@ -43,6 +43,14 @@ def files_of_tools() -> list[str]:
     return [f"{importer.title} {importer.files}" for importer in IMPORTERS.values()]
 
 
+def files_of(folder: Path, tool: str | None = None) -> list[Path]:
+    """The files in a folder and those below it that may be logs of the tool, or of any, by their extensions."""
+    importers = IMPORTERS.values() if tool is None else [IMPORTERS[tool]]
+    extensions = {extension for importer in importers for extension in importer.extensions}
+    below = (path for path in folder.rglob("*") if path.suffix.lower() in extensions and path.is_file())
+    return sorted(path for path in below if not any(part.startswith(".") for part in path.relative_to(folder).parts))
+
+
 @dataclass(frozen=True, slots=True)
 class Log:
     """Files that are imported together, the one with the results first. Without an importer no tool is known."""

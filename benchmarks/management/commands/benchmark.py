@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 
 from benchmarks.analysis.comparisons import common_metrics, compared_runs
 from benchmarks.extras import command
-from benchmarks.imports.registered_importers import IMPORTERS, logs_in
+from benchmarks.imports.registered_importers import IMPORTERS, files_of, logs_in, tools
 from benchmarks.management import printing, reports
 from benchmarks.management.actions import (
     JSON,
@@ -79,6 +79,20 @@ SIZE = group(
     ),
     *(argument(f"--{name}".replace("_", "-"), "X", text, type=float) for name, text in SIZING.items()),
 )
+
+
+def _expanded(paths: Sequence[Path], tool: str | None) -> list[Path]:
+    """The paths, with the files of the tool, or of any, in place of each directory. Raises ``NotPossible``."""
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            found = files_of(path, tool)
+            if not found:
+                raise NotPossible(f"{path} has no files of {tools() if tool is None else IMPORTERS[tool].title}.")
+            files += found
+        else:
+            files.append(path)
+    return files
 
 
 class Command(RunningCommand):
@@ -252,7 +266,11 @@ class Command(RunningCommand):
     @action(
         "Import runs of other tools from files.",
         argument(
-            "files", "FILE", "a log, results or test run; samples_*.jsonl and results_*.json", nargs="+", type=Path
+            "files",
+            "FILE",
+            "a log, results or test run; samples_*.jsonl and results_*.json; a directory stands for those in it",
+            nargs="+",
+            type=Path,
         ),
         argument("--format", None, "tool of the file, by default detected", choices=IMPORTERS.names(), dest="form"),
         argument("--slug", "SLUG", "slug of the new dataset for the tasks"),
@@ -283,8 +301,17 @@ class Command(RunningCommand):
             raise NotPossible("--slug names a new dataset, and --dataset an existing one. Use one of them.")
         imported: list[Imported] = []
         paths: list[str] = []
-        for log in logs_in([(path, path.name) for path in files], form):
-            for result in import_log(log, slug=slug, dataset=dataset, model=model, metrics=metric or OUR_METRICS):
+        refused: list[str] = []
+        for log in logs_in([(path, path.name) for path in _expanded(files, form)], form):
+            if log.importer is None and log.files[0].path not in files:
+                self.stderr.write(f"Skipped {log.files[0].path}, which is not a log.")
+                continue
+            try:
+                results = import_log(log, slug=slug, dataset=dataset, model=model, metrics=metric or OUR_METRICS)
+            except NotPossible as problem:
+                refused.append(problem.message)
+                continue
+            for result in results:
                 run, before = result.run, result.run.environment.get("file", log.name)
                 how = "imported" if result.is_new else f"already imported from {before}"
                 known_as = f"{run.model} (there {run.named_there})" if run.named_there else run.model
@@ -310,3 +337,5 @@ class Command(RunningCommand):
             )
         for sentence in told[0].unused[len(imported[0].unused) :] if told and not as_json else ():
             self.stdout.write(sentence)
+        if refused:
+            raise NotPossible("\n".join(dict.fromkeys(refused)))

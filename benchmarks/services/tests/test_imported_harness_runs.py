@@ -289,8 +289,7 @@ def test_results_belong_to_samples_of_the_same_date_or_are_the_only_ones(tmp_pat
 
 def test_the_command_imports_a_folder_of_the_harness() -> None:
     out = io.StringIO()
-    folder = sorted((LOGS / "acme__tiny").iterdir())
-    call_command("benchmark", "import", *map(str, folder), stdout=out)
+    call_command("benchmark", "import", str(LOGS / "acme__tiny"), stdout=out)
     assert sorted(Run.objects.values_list("dataset__slug", flat=True)) == ["lm-eval-capitals", "lm-eval-sums"]
     assert out.getvalue().count(" imported: acme/tiny on lm-eval-") == 2
     assert "Metrics without a number for each sample are numbers of the run: brier_score." in out.getvalue()

@@ -232,6 +232,25 @@ def test_the_command_imports_files_and_prints_the_result(tmp_path: Path) -> None
             call_command("benchmark", "import", *arguments)
 
 
+def test_the_command_imports_every_log_of_a_folder_and_names_the_others(tmp_path: Path) -> None:
+    (tmp_path / "deep" / ".cache").mkdir(parents=True)
+    write_archive(tmp_path / "a.eval", inspect_log())
+    write_json(tmp_path / "b.json", inspect_log(eval={"task": "sums"}))
+    write_json(tmp_path / "package.json", {"name": "evals"})
+    write_archive(tmp_path / "deep" / "c.eval", inspect_log(inspect_sample(4)))
+    write_archive(tmp_path / "deep" / ".cache" / "d.eval", inspect_log(inspect_sample(5)))
+    (tmp_path / "notes.txt").write_text("Notes")
+    out, told = io.StringIO(), io.StringIO()
+    with pytest.raises(CommandError, match=r"b\.json: eval\.model: expected a value, found nothing") as refused:
+        call_command("benchmark", "import", str(tmp_path), stdout=out, stderr=told)
+    assert refused.value.returncode == 2
+    assert sorted(Run.objects.values_list("environment__file", "total")) == [("a.eval", 3), ("c.eval", 1)]
+    assert out.getvalue().count(" imported: ") == 2
+    assert told.getvalue() == f"Skipped {tmp_path / 'package.json'}, which is not a log.\n"
+    with pytest.raises(CommandError, match="has no files of promptfoo"):
+        call_command("benchmark", "import", str(tmp_path / "deep"), "--format", "promptfoo", stdout=out)
+
+
 def test_many_results_take_a_bounded_number_of_queries(tmp_path: Path, django_assert_max_num_queries: Any) -> None:
     log = inspect_log(*(inspect_sample(number) for number in range(1, 401)))
     with django_assert_max_num_queries(100):
