@@ -243,6 +243,32 @@ def test_what_belongs_together_shares_a_line_of_a_phone(tab: Tab, site: Site) ->
     assert page.locator("[name='text'], [name='only']").evaluate_all(_APART) < 8
 
 
+# How many pixels the texts of a cell lie on each other, at most.
+_OVERLAP = """
+cells => Math.max(0, ...cells.flatMap(cell => {
+  const text = document.createRange();
+  const boxes = [...cell.children].map(part => (text.selectNodeContents(part), text.getBoundingClientRect()));
+  return boxes.flatMap((a, at) => boxes.slice(at + 1).map(b =>
+    a.top < b.bottom - 1 && b.top < a.bottom - 1 ? Math.min(a.right, b.right) - Math.max(a.left, b.left) : 0));
+}))
+"""
+
+
+def test_texts_of_an_incomplete_score_lie_beside_each_other_on_a_phone(tab: Tab, site: Site) -> None:
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    page = tab.open("/compare/?runs={canvases large},{canvases medium},{canvases small}".format_map(site.runs))
+    page.locator(".matrix-score").first.wait_for()
+    # As a run on few tasks says it, beside a score with its interval.
+    page.locator(".matrix-score").evaluate_all(
+        """cells => cells.forEach(cell => {
+          cell.querySelectorAll(":scope > small").forEach(part => part.remove());
+          for (const text of ["n = 27 of 40", "67.5% scored", "Completed with errors"])
+            cell.insertAdjacentHTML("beforeend", `<small class="nowrap">${text}</small>`);
+        })"""
+    )
+    assert page.locator(".matrix-score").evaluate_all(_OVERLAP) <= 0
+
+
 def test_answers_about_a_canvas_fit_beside_it(tab: Tab, site: Site) -> None:
     for width in (1280, 1440):
         tab.page.set_viewport_size({"width": width, "height": 900})
