@@ -57,6 +57,12 @@ class Effects:
         return replace(self, rows=[row for row in self.rows if row.variant not in variants])
 
     @property
+    def reference(self) -> str:
+        """The variant that all rows are compared with; empty if models have different ones."""
+        references = {row.reference for row in self.rows}
+        return references.pop() if len(references) == 1 else ""
+
+    @property
     def sentence(self) -> str:
         """What each variant changes, by the average where there are several datasets; of many variants how many effects
         are significant. Empty without variants."""

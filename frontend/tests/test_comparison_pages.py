@@ -98,6 +98,31 @@ def test_the_difference_of_two_runs_has_the_direction_of_the_sentence(client: Cl
     assert '<span class="is-clear">−75.0</span>' in html
 
 
+def test_other_shared_metrics_are_rows_of_one_table(client: Client) -> None:
+    dataset = make_dataset(40)
+    ids = [
+        make_scored_run(
+            dataset, [1.0] * right + [0.0] * (40 - right), model=model, metrics=["exact_match", "contains", "rouge_l"]
+        ).pk
+        for model, right in (("a/bad", 10), ("a/good", 40), ("a/fair", 11))
+    ]
+    html = page(client, f"/compare/?runs={ids[0]},{ids[2]}&margin=5")
+    table = html[html.index("Other shared metrics") : html.index("Choose other runs")]
+    assert f"Difference: run {ids[2]} minus run {ids[0]}, in points" in table
+    assert f"/compare/?runs={ids[0]}%2C{ids[2]}&amp;margin=5&amp;metric=rouge_l" in table
+    assert (table.count(">Contains<"), table.count("a/fair")) == (1, 0)
+    assert '<span class="nowrap">+2.5</span>' in table
+
+    html = page(client, f"/compare/?runs={','.join(map(str, ids))}")
+    table = html[html.index("Other shared metrics") : html.index("Choose other runs")]
+    assert f"Difference: the run minus run {ids[0]}, in points" in table
+    assert re.findall(r">(Contains|ROUGE-L|a/good|a/fair)<", table) == [
+        *("Contains", "a/good", "Contains", "a/fair", "ROUGE-L", "a/good", "ROUGE-L", "a/fair")
+    ]
+    assert '<span class="is-clear">+75.0</span>' in table
+    assert '<span class="nowrap">+2.5</span>' in table
+
+
 @pytest.mark.parametrize(("right", "is_bold"), [(12, False), (40, True)])
 def test_only_a_significant_difference_of_two_runs_is_bold(client: Client, right: int, is_bold: bool) -> None:
     tasks = [make_task(place, difficulty=("easy", "hard")[place % 2]) for place in range(1, 41)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,7 +18,7 @@ from benchmarks.presentation.ranks import listed
 from benchmarks.queries import compare as reads
 from benchmarks.queries.judge_words import measured
 from benchmarks.queries.runs import reference_first
-from benchmarks.queries.tables.comparisons import differences_from
+from benchmarks.queries.tables.comparisons import differences_from, other_metrics
 from benchmarks.queries.task_grid import MOST_RUNS, shared_tasks
 from benchmarks.services.access import may_launch
 from frontend import charts, params
@@ -29,7 +29,7 @@ from frontend.ruler import ends
 from frontend.run_choice import by_benchmark, likely, on_one_benchmark
 from frontend.sharing import shared_or_shareable
 from frontend.task_grid import grid_context
-from frontend.view_models import MetricRow, metric_row
+from frontend.view_models import metric_row
 from frontend.views.shared import chart_response, placed
 
 DIFFERING = 25
@@ -100,12 +100,13 @@ def _context(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, Any]:
     margin = params.margin(request.GET)
     pairs = compared_runs(chosen, with_first=True, margin=margin)
     against = [pair for pair in pairs if pair.metric == metric]
+    elsewhere = [pair for pair in pairs if pair.metric != metric]
     context |= {
         "first": chosen[0],
         "against": against,
         "margin": f"{100 * margin:g}",
         "differences": differences_from(chosen[0], against),
-        "elsewhere": _by_metric(pair for pair in pairs if pair.metric != metric),
+        "elsewhere": elsewhere and other_metrics(chosen[0], elsewhere, _place(request, chosen)),
         "tasks_url": reverse("frontend:compare-tasks"),
         "query": f"?{_query(chosen, metric=metric)}",
         "share": shared_or_shareable(request, ShareLink.Kind.COMPARISON, _shared(request, chosen, metric)),
@@ -182,19 +183,18 @@ def _query(chosen: Sequence[Run], **more: str) -> str:
     return urlencode({"runs": ",".join(str(run.pk) for run in chosen), **more})
 
 
+def _place(request: HttpRequest, chosen: Sequence[Run]) -> dict[str, str]:
+    """What the address of the comparison says, without its metric."""
+    kept = {name: request.GET[name] for name in ("baseline", "margin") if name in request.GET}
+    return {"runs": ",".join(str(run.pk) for run in chosen), **kept}
+
+
 def _shared(request: HttpRequest, chosen: Sequence[Run], metric: str) -> dict[str, str]:
     """What a link to the comparison says. More runs than are compared are all named, so that sharing refuses them."""
     asked = params.run_ids(request.GET)
     ids = asked if len(asked) > MOST_RUNS else [run.pk for run in chosen]
     shown = {name: params.text(request.GET, name) for name in ("dataset", "columns", "margin")}
     return {"runs": ",".join(map(str, ids)), "metric": metric, **shown}
-
-
-def _by_metric(pairs: Iterable[Compared]) -> list[tuple[MetricRow, list[Compared]]]:
-    by_metric: dict[str, list[Compared]] = {}
-    for pair in pairs:
-        by_metric.setdefault(pair.metric, []).append(pair)
-    return [(metric_row(name), rows) for name, rows in by_metric.items()]
 
 
 def _metric(request: HttpRequest, metrics: Sequence[str]) -> str:

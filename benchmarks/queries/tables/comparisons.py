@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.analysis.comparisons import Compared
@@ -78,6 +78,45 @@ def differences_from(first: Run, rows: Sequence[Compared]) -> Shown[Compared]:
     shared = f" Test: {tests[0]}." if len(tests) == 1 else ""
     table = difference_table(f"Run {first.pk}").where(pairs_vary=False, tests_differ=len(tests) > 1)
     return table.of(rows, title=caption + shared)
+
+
+def other_metrics(first: Run, rows: Sequence[Compared], query: Mapping[str, str]) -> Shown[Compared]:
+    """The ``rows`` compare runs with ``first`` by several metrics, each of which leads to the comparison by it, whose
+    address has ``query``."""
+
+    def difference(row: Compared) -> Cell:
+        found = row.comparison
+        if found.difference is None:
+            return MISSING
+        value = Words(signed_points(found.difference), "is-clear" if row.is_clear else "nowrap")
+        return [value, Words(interval(found.low, found.high, signed_points), "interval")]
+
+    def metric(row: Compared) -> Cell:
+        return Link(metric_title(row.metric), "compare", (), {**query, "metric": row.metric})
+
+    others = list(dict.fromkeys(row.b.pk for row in rows))
+    metrics = list(dict.fromkeys(row.metric for row in rows))
+    one = len(others) == 1
+    table = Table[Compared](
+        "Other shared metrics",
+        [
+            Column(
+                "Metric",
+                lambda row: Link(metric_title(row.metric), "compare", (), {**query, "metric": row.metric}),
+                "name",
+            ),
+            Column("Run", lambda row: [model_link(row.b.model), run_link(row.b.pk, "small nowrap")], given="several"),
+            Column("Shared tasks", lambda row: row.shared_of_common, "number", "nowrap"),
+            Column(f"Run {first.pk}", lambda row: _mean(row.comparison.interval_a), look="nowrap"),
+            Column(f"Run {others[0]}" if one else "Mean", lambda row: _mean(row.comparison.interval_b), look="nowrap"),
+            Column("Difference", difference, look="nowrap"),
+            Column("p (Holm)", lambda row: p_value(row.p_adjusted), "number", info="holm"),
+        ],
+        captioned=True,
+    )
+    of = f"run {others[0]}" if one else "the run"
+    title = f"Difference: {of} minus run {first.pk}, in points with 95% interval. Bold: significant."
+    return table.where(several=not one).of(sorted(rows, key=lambda row: metrics.index(row.metric)), title=title)
 
 
 @dataclass(frozen=True, slots=True)
