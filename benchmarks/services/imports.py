@@ -240,13 +240,30 @@ def _import_run(source: ImportedRun, request: ImportRequest) -> Imported:
     key = hashlib.sha256(f"{request.origin['sha256']} {source.part}".encode()).hexdigest()
     digest = _digest_of(source)
     if known := Run.objects.filter(import_key=key).first() or _in_other_format(source, digest):
-        is_unnamed = known.model == UNNAMED != source.model
-        why = f"Run {known.pk} names no model. To import it as {source.model}, delete it first."
-        return Imported(known, is_new=False, unused=[why] if is_unnamed else [])
+        return Imported(known, is_new=False, unused=list(_named(known, source, request)))
     told = {"results_sha256": digest, **({"evaluation": source.evaluation} if source.evaluation else {})}
     request = replace(request, origin={**request.origin, **told})
     version, tasks = _matched_tasks(source, request.dataset) if request.dataset else imported_tasks(source, request)
     return store_run(source, version, tasks, request, key)
+
+
+def _named(known: Run, source: ImportedRun, request: ImportRequest) -> Iterator[str]:
+    """If the known run has no model and this source of it has, store what it says of the run; what became of that."""
+    if not known.model == UNNAMED != source.model:
+        return
+    if known.metrics[: len(source.metrics)] != [*source.metrics]:
+        # The scores have another kind by this source, which can change every outcome.
+        yield f"Run {known.pk} names no model. To import it as {source.model}, delete it first."
+        return
+    _check_model(source)
+    for name, value in _said_of(source).items():
+        setattr(known, name, value if value not in (None, "", {}) else getattr(known, name))
+    known.environment |= {**_facts(source), **({"evaluation": source.evaluation} if source.evaluation else {})}
+    known.note_asked()
+    _end_run(known, source)
+    Run.objects.filter(rescored_from=known.pk, model=UNNAMED).update(model=source.model)
+    record(request.user, "run.import", f"run {known.pk}", dataset=known.dataset.slug, model=known.model)
+    yield f"Run {known.pk} named no model. It is one of {source.model} now."
 
 
 def _digest_of(source: ImportedRun) -> str:
@@ -319,8 +336,7 @@ def store_run(
 
     ``key`` identifies the source: a run that has it already is returned, and nothing is stored. Raises ``NotPossible``.
     """
-    if len(source.model) > MAX_MODEL_NAME:
-        raise NotPossible(f"The model's name has {len(source.model)} characters; the limit is {MAX_MODEL_NAME}.")
+    _check_model(source)
     # The unique key refuses the row if another process imports the same file now.
     run, is_new = Run.objects.get_or_create(import_key=key, defaults=_run_fields(source, version, tasks, request))
     if not is_new:
@@ -328,12 +344,21 @@ def store_run(
     read = _StepsDigest()
     run.errors = _store_results(run, source.results, tasks, request.ours, read)
     run.environment |= {"steps_sha256": of_steps} if (of_steps := read.digest()) else {}
+    _end_run(run, source)
+    record(request.user, "run.import", f"run {run.pk}", dataset=run.dataset.slug, model=run.model, **request.origin)
+    return Imported(run, is_new=True)
+
+
+def _check_model(source: ImportedRun) -> None:
+    if len(source.model) > MAX_MODEL_NAME:
+        raise NotPossible(f"The model's name has {len(source.model)} characters; the limit is {MAX_MODEL_NAME}.")
+
+
+def _end_run(run: Run, source: ImportedRun) -> None:
     run.status = RunStatus.COMPLETED_WITH_ERRORS if run.errors or source.shortfall else RunStatus.COMPLETED
     run.summary, run.breakdown = summarize(run)
     run.summarized_at = timezone.now()
     run.save()
-    record(request.user, "run.import", f"run {run.pk}", dataset=run.dataset.slug, model=run.model, **request.origin)
-    return Imported(run, is_new=True)
 
 
 def _ungraded(source: ImportedRun) -> Iterator[str]:
@@ -425,37 +450,47 @@ def spaced(text: str) -> str:
 def _run_fields(
     source: ImportedRun, version: DatasetVersion, tasks: Mapping[str, Task], request: ImportRequest
 ) -> dict[str, object]:
-    facts = {name: text for name, text in source.facts.items() if text}
     besides = {name: spent for name, spent in source.besides.items() if name != TESTED}
     judges = sorted({*besides, *(name for result in source.results for name in result.judging)})
     judging = [spent for result in source.results for spent in result.judging.values()] + [*besides.values()]
     return dict(
         dataset=version.dataset,
         dataset_version=version,
-        model=source.model,
+        **_said_of(source),
         variant=source.variant,
         name=request.name,
-        metrics=list(dict.fromkeys([*source.metrics, *(metric.name for metric in request.ours)])),
-        parameters=dict(source.parameters),
-        reported=dict(source.reported),
         tags=list(source.tags),
+        metrics=list(dict.fromkeys([*source.metrics, *(metric.name for metric in request.ours)])),
         only_task=next(iter(tasks.values())).task_id if len(tasks) == 1 < version.task_count else "",
         repeats=max(result.repeat for result in source.results),
         status=RunStatus.RUNNING,
         is_prepared=True,
-        error_message=source.shortfall,
         total=len(source.results),
         done=len(source.results),
         judge_model=", ".join(judges)[:MAX_MODEL_NAME],
         **{name: _spent(source, name) for name in _TOTALS},
         **{f"judge_{name}": _total(getattr(spent, name) for spent in judging) for name in _TOTALS if judging},
         code_version=code_version(),
-        environment={**request.origin, **facts},
+        environment={**request.origin, **_facts(source)},
         import_format=source.format,
         created_by=account_of(request.user),
-        started_at=source.started_at,
-        completed_at=source.completed_at,
     )
+
+
+def _said_of(source: ImportedRun) -> dict[str, Any]:
+    """The fields of a run that another source of the same results may know better."""
+    return {
+        "model": source.model,
+        "parameters": dict(source.parameters),
+        "reported": dict(source.reported),
+        "error_message": source.shortfall,
+        "started_at": source.started_at,
+        "completed_at": source.completed_at,
+    }
+
+
+def _facts(source: ImportedRun) -> dict[str, str]:
+    return {name: text for name, text in source.facts.items() if text}
 
 
 def _spent(source: ImportedRun, name: str) -> Any:

@@ -15,7 +15,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from benchmarks.imports.registered_importers import logs_in
-from benchmarks.models import Dataset, Outcome, Run, RunStatus
+from benchmarks.models import Dataset, Outcome, Result, Run, RunStatus
 from benchmarks.queries.resources.base import Reader, json_of
 from benchmarks.queries.resources.runs import RunResource
 from benchmarks.services.errors import NotPossible
@@ -192,13 +192,65 @@ def test_samples_alone_are_imported_and_say_what_was_not_checked() -> None:
     )
     (named,) = import_runs(files("capitals")[0], model=" acme/tiny ")
     assert named.run.model == "acme/tiny"
-    (both,) = import_runs(samples, results)
-    assert (both.run.pk, both.is_new) == (alone.run.pk, False)
-    assert both.unused[0] == (f"Run {alone.run.pk} names no model. To import it as acme/tiny, delete it first.")
     alone.run.delete()
     (both,) = import_runs(samples, results)
     (alone,) = import_runs(samples)
     assert (both.is_new, alone.is_new, alone.run.model) == (True, False, "acme/tiny")
+
+
+@pytest.mark.parametrize("task", ["sums", "capitals"])
+def test_samples_take_their_identity_from_a_results_file_that_comes_later(task: str) -> None:
+    def stored() -> dict[str, Any]:
+        (row,) = Run.objects.values()
+        facts = {name: text for name, text in row["environment"].items() if name != "sha256"}
+        del row["summary"]["failures"]  # has the ids of results
+        changing = ("id", "created_at", "import_key", "summarized_at", "environment")
+        results = [*Result.objects.order_by("position").values_list("task__task_id", "outcome", "value")]
+        return {**{name: row[name] for name in row if name not in changing}, "facts": facts, "results": results}
+
+    samples, results = files(task)
+    import_runs(samples, results)
+    at_once = stored()
+    Run.objects.all().delete()
+    (alone,) = import_runs(samples)
+    (both,) = import_runs(samples, results)
+    assert (both.run.pk, both.is_new) == (alone.run.pk, False)
+    assert both.unused[0] == f"Run {alone.run.pk} named no model. It is one of acme/tiny now."
+    assert stored() == at_once
+    for again in (import_runs(samples), import_runs(samples, results)):
+        assert [(each.run.pk, each.is_new, each.run.model) for each in again] == [(alone.run.pk, False, "acme/tiny")]
+        assert "named no model" not in str(again)
+    assert Run.objects.count() == 1
+
+
+def test_a_run_without_a_model_is_named_later_with_its_rescorings() -> None:
+    path = files("capitals")[0]
+    (alone,) = import_runs(path)
+    run = alone.run
+    again = {
+        "dataset": run.dataset,
+        "dataset_version": run.dataset_version,
+        "model": "unknown",
+        "metrics": ["contains"],
+    }
+    Run.objects.create(rescored_from=run.pk, **again)
+    (named,) = import_runs(path, model="acme/tiny")
+    assert (named.is_new, *Run.objects.values_list("model", flat=True)) == (False, "acme/tiny", "acme/tiny")
+    Run.objects.update(model="unknown")
+    with pytest.raises(NotPossible, match="has 201 characters; the limit is 200"):
+        import_runs(path, model="a" * 201)
+
+
+def test_a_results_file_by_which_scores_are_of_another_kind_does_not_name_the_run(tmp_path: Path) -> None:
+    samples, results = files("sums")
+    (alone,) = import_runs(samples)
+    summary = json.loads(results.read_text())
+    summary["higher_is_better"] = {"sums": dict.fromkeys(summary["higher_is_better"]["sums"], False)}
+    changed = tmp_path / results.name
+    changed.write_text(json.dumps(summary))
+    (both,) = import_runs(samples, changed)
+    assert (both.run.pk, both.run.model) == (alone.run.pk, "unknown")
+    assert both.unused[0] == f"Run {alone.run.pk} names no model. To import it as acme/tiny, delete it first."
 
 
 def test_results_without_samples_are_refused_with_what_to_import() -> None:
