@@ -108,7 +108,7 @@ wheels: $(VENV)/installed-dev  ## Check that every pin has a wheel for each Pyth
 docs: $(VENV)/installed-dev  ## Build the documents as a site in site/, and check every link
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir site
 
-BENCHES := bench-start bench-engine bench-scale bench-pages bench-readers bench-answer-readers bench-exports bench-imports bench-canvases bench-shortcuts bench-statistics bench-subsets bench-client bench-systems
+BENCHES := bench-start bench-engine bench-scale bench-pages bench-weights bench-readers bench-answer-readers bench-exports bench-imports bench-canvases bench-shortcuts bench-statistics bench-subsets bench-client bench-systems
 .PHONY: $(BENCHES)
 bench: $(BENCHES)  ## Run all benchmarks
 
@@ -131,6 +131,9 @@ bench-scale: $(VENV)/installed-dev  ## Results per second with 1, 2 and 4 worker
 
 bench-pages: $(VENV)/installed-dev  ## Server time of every page with 1,000,000 results
 	$(BIN)/python -m tests.benches.bench_pages
+
+bench-weights: $(VENV)/installed-dev  ## What each page sends, compressed; needs Chromium
+	$(BIN)/python -m tests.benches.bench_weights
 
 .PHONY: bench-migrations
 bench-migrations: $(VENV)/installed-dev  ## Migrations since the first release with 1,000,000 results, and waits of writers; needs PostgreSQL

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from django.core.exceptions import ImproperlyConfigured
 from dotenv import dotenv_values
 from platformdirs import user_data_path
+from whitenoise.compress import Compressor
 
 from benchmarks import __version__
 from benchmarks.extras import how_to_install
@@ -304,13 +305,15 @@ STATIC_URL = "/static/"
 STATIC_ROOT = Path(os.environ.get("STATIC_ROOT") or BASE_DIR / "staticfiles")
 WHITENOISE_USE_FINDERS = DEV_MODE
 WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True
+WHITENOISE_SKIP_COMPRESS_EXTENSIONS = (*Compressor.SKIP_COMPRESS_EXTENSIONS, "map")
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
         "BACKEND": (
             "django.contrib.staticfiles.storage.StaticFilesStorage"
             if DEV_MODE
-            else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+            else "codeforge.static_files.SmallerFilesStorage"
         )
     },
 }

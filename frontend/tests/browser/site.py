@@ -191,6 +191,9 @@ def fresh_site(script: Script | None = None) -> Iterator[Site]:
     with serve(script) as models, installed(models.url) as stack:
         (stack.state / "codeforge.yaml").write_text(CONFIG.format(url=models.url, state=stack.state))
         shutil.copy(ROOT / "datasets" / "basic-coding.yaml", stack.state / "datasets")
+        stack.environment["DJANGO_SETTINGS_MODULE"] = "frontend.tests.browser.served_settings"
+        stack.environment["STATIC_ROOT"] = str(stack.state / "static")
+        stack.manage("collectstatic", "--noinput", "--verbosity", "0")
         stack.manage("datasets", "sync")
         stack.start_web()
         stack.start_worker()
