@@ -13,7 +13,7 @@ from django.urls import reverse
 from benchmarks.models import ShareLink
 from benchmarks.queries.access import share_links
 from benchmarks.services.access import may_launch
-from benchmarks.services.share_links import FIELDS, USUAL_DAYS, VALID_DAYS, link_key
+from benchmarks.services.share_links import FIELDS, VALID_DAYS, link_key
 
 SHOWS = {
     ShareLink.Kind.RUN: "Shows scores, failures and answers",
@@ -35,7 +35,6 @@ class Shareable:
     link: ShareLink | None
     address: str
     days: ClassVar = VALID_DAYS
-    usual_days: ClassVar = USUAL_DAYS
 
 
 def shared_or_shareable(request: HttpRequest, kind: str, asked: Mapping[str, object]) -> Shareable | None:

@@ -40,7 +40,8 @@ def share(request: HttpRequest) -> HttpResponse:
             raise Http404(refusal.message) from None
         messages.error(request, refusal.message)
         return HttpResponseRedirect(f"{reverse('frontend:compare')}?{urlencode({'runs': asked.get('runs', '')})}")
-    messages.success(request, "Share link created.", extra_tags="passing")
+    done = "changed" if "days" in request.POST else "created"
+    messages.success(request, f"Share link {done}.", extra_tags="passing")
     return HttpResponseRedirect(_page(link))
 
 

@@ -171,8 +171,7 @@ def with_judge(walk: Walk) -> None:
 def shared_experiment(walk: Walk) -> None:
     walk.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     walk.press(walk.page.locator("main a[href^='/experiments/']").first)
-    walk.press(walk.page.locator("summary", has_text="Share"))
-    walk.click("Create share link", "button")
+    walk.click("Share", "button")
     walk.page.get_by_role("button", name="Copied").wait_for()
     copied = walk.page.evaluate("navigator.clipboard.readText()")
     assert copied == walk.page.locator("#share-link").input_value()
@@ -331,8 +330,7 @@ def search(walk: Walk) -> None:
 def shared_report(walk: Walk) -> None:
     walk.click("Runs", within="header")
     walk.open_run("canvases medium")
-    walk.press(walk.page.locator("summary", has_text="Share"))
-    walk.click("Create share link", "button")
+    walk.click("Share", "button")
     address = walk.page.locator("#share-link").input_value()
     assert walk.page.context.browser is not None
     phone = new_context(walk.page.context.browser, viewport=PHONE).new_page()
@@ -447,7 +445,7 @@ MOST: dict[str, tuple[int, int]] = {
     "Start one run on the form": (4, 0),
     "Start from Benchmarks": (2, 0),
     "Four models on three benchmarks with a judge": (6, 0),
-    "Share an experiment": (3, 0),
+    "Share an experiment": (2, 0),
     "Find tasks on which two models disagree": (4, 0),
     "Retry the errors of a run": (2, 0),
     "Fix an expected answer and rescore": (6, 1),

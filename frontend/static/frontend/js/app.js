@@ -46,7 +46,6 @@
   document.addEventListener("htmx:afterSettle", ({ detail: { requestConfig } }) => {
     const made = requestConfig?.elt.dataset.thenCopy;
     if (made) document.querySelector(`[data-copy="${made}"]`)?.click();
-    if (made) requestConfig.elt.closest("details.menu")?.removeAttribute("open");
   });
 
   // The links of rows: those that open the row beside the list, and those that lead on.
