@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from benchmarks.presentation.labels import sentence_case
-from benchmarks.presentation.texts import cut
+from benchmarks.presentation.texts import cut_name
 from benchmarks.providers.model_names import is_baseline
 from benchmarks.summary import Expected
 from frontend import tradeoffs
@@ -234,7 +234,7 @@ def _points(by: str, contenders: Sequence[Contender], measure: Measure) -> list[
         {
             "label": row.label,
             "words": f"{row.label} {measure.words(row.score.mean or 0.0)}",
-            "short": cut(row.label.rpartition("/")[2], _MOST_ON_PHONES),
+            "short": cut_name(row.label.rpartition("/")[2], _MOST_ON_PHONES),
             "model": row.model or row.label,
             "x": expense,
             **figures(row.score),

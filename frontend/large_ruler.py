@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 
 from benchmarks.presentation.numbers import score
 from benchmarks.presentation.ranks import Mark
-from benchmarks.presentation.texts import cut, visible
+from benchmarks.presentation.texts import cut, cut_name, visible
 from frontend.label_places import CHARACTER
 from frontend.plots import UNIT, Axis, percent, svg
 
@@ -175,7 +175,7 @@ def _names(shown: Sequence[Scored], places: dict[int, int]) -> SafeString:
     """The models to the left of their first marks, and again above them, for phones."""
     rows = []
     for model, members in _of_models(shown).items():
-        first, name = places[id(members[0])], cut(visible(model), _NAME)
+        first, name = places[id(members[0])], cut_name(visible(model), _NAME)
         rows += [("beside", -12, first + 4, "end", name), ("above", 0, first - 13, "start", name)]
     return format_html_join("", '<text class="name {}" x="{}" y="{}" text-anchor="{}">{}</text>', rows)
 

@@ -18,6 +18,18 @@ def cut(text: object, length: int) -> str:
     return words if len(words) <= length else f"{words[: length - 1]}…"
 
 
+def cut_name(name: str, length: int) -> str:
+    """The beginning of a name and what stands in brackets at its end, which tells it from others: ``gpt-4… (run 12)``.
+
+    Of an end that takes more than half of the length, nothing is kept.
+    """
+    begin, bracket, end = name.rpartition(" (")
+    kept = f"{bracket}{end}"
+    if len(name) <= length or not name.endswith(")") or len(kept) > length / 2:
+        return cut(name, length)
+    return cut(begin, length - len(kept)) + kept
+
+
 def visible(text: str) -> str:
     """Write out control characters (terminal colors among them), direction marks, and the two non-characters.
 

@@ -84,6 +84,12 @@ def test_names_are_escaped_and_long_ones_cut() -> None:
     assert "x" * 24 not in html
 
 
+def test_two_runs_of_a_model_with_a_long_name_are_told_apart() -> None:
+    text = drawn(*(mark(f"openai/gpt-4o-mini-2024-07-18 (run {run})", 0.5) for run in (12, 13)))
+    assert "openai/gpt-4o-… (run 12)" in text
+    assert "openai/gpt-4o-… (run 13)" in text
+
+
 def test_there_is_nothing_to_draw_without_a_score_and_not_more_than_fits() -> None:
     assert LargeRuler([]).drawn == ""
     assert drawn(*(mark(str(place), 0.5) for place in range(60))).count('class="knob"') == MOST_MARKS

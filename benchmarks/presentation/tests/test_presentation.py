@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from benchmarks.presentation import labels, numbers, sentences
 from benchmarks.presentation.actions import allowed_actions, delete_question, done_sentence, refusal
-from benchmarks.presentation.texts import visible
+from benchmarks.presentation.texts import cut_name, visible
 from benchmarks.summary import Canvases, MetricNumbers, Readable
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -158,6 +158,14 @@ def test_results_without_a_score_are_counted_by_reason() -> None:
     assert sentences.outcome_counts({}) == "none yet"
     assert sentences.tokens(1234, 56) == "1,234 tokens in, 56 out"
     assert sentences.tokens(None, 56) == "tokens unknown"
+
+
+def test_a_name_that_is_cut_keeps_what_tells_it_from_others() -> None:
+    assert cut_name("gpt-4o (run 12)", 15) == "gpt-4o (run 12)"
+    assert cut_name("openai/gpt-4o-mini-2024 (run 12)", 24) == "openai/gpt-4o-… (run 12)"
+    assert cut_name("openai/gpt-4o-mini-2024-07-18", 24) == "openai/gpt-4o-mini-2024…"
+    assert cut_name("a (a very long variant, run 12)", 24) == "a (a very long variant,…"
+    assert cut_name(") (" * 20, 24) == ") () () () () () () () …"
 
 
 def test_characters_that_hide_text_become_visible() -> None:
