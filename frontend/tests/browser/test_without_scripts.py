@@ -35,7 +35,7 @@ def test_a_run_is_estimated_sized_and_started(plain: Page, site: Site) -> None:
     plain.goto(site.url("/runs/new/?dataset=capitals&repeats=1"))
     plain.get_by_label("Find or add models").fill("baseline/reference")
     plain.get_by_role("button", name="Change the metrics of capitals").click()
-    plain.get_by_label("Regular expression").uncheck()
+    plain.get_by_role("checkbox", name="Regular expression").uncheck()
     plain.get_by_role("button", name="Estimate").last.click()
     assert plain.locator("#plan dd").first.inner_text() == "4"
     plain.get_by_text("How many tasks do you need?").click()
