@@ -11,6 +11,7 @@ import asyncio
 import os
 import random
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -43,6 +44,8 @@ from tests.simulation.world import Process, SimulatedEngineLoop, SimulatedFuture
 MOST_IDLE_SECONDS = 5.0
 LEASE_SECONDS = 20.0
 """Shorter than in production, so that less is simulated until a lease expires"""
+ORDERS_OF_IDS = 8
+"""How many sequences of UUIDs there are: rows are found in their order, and few of them keep queries few"""
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 POLICY = RetryPolicy(max_attempts=3, base_seconds=0.5, cap_seconds=5.0, max_wait_seconds=60.0)
 
@@ -165,6 +168,7 @@ def ports(
     summary_seconds: float,
 ) -> Iterator[None]:
     loop, stopping = SimulatedEngineLoop(world), Stopping(world)
+    ids = random.Random(f"ids of {world.seed % ORDERS_OF_IDS}")
 
     real_client = model_clients.model_client
 
@@ -251,6 +255,7 @@ def ports(
 
     with ExitStack() as stack:
         for target, name, value in (
+            (uuid, "os", SimpleNamespace(urandom=ids.randbytes)),
             (time, "monotonic", clock),
             (time, "sleep", sleep),
             (time, "time", wall),
