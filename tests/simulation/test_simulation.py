@@ -24,6 +24,26 @@ with prepared() as tried:
     *_, last = [tried(int(seed)) for seed in sys.argv[1:]]
 print(last.broken, *last.history, sep="\\n")
 """
+# Statements and history of seeds, with queries that are kept or with Django's own.
+STATEMENTS = """
+import re, sys, contextlib, hashlib, django
+django.setup()
+from django.db import connection
+from tests.simulation import trying
+if sys.argv[1] == "django":
+    trying.quick_queries = contextlib.nullcontext
+digest = hashlib.sha256()
+def note(execute, sql, parameters, many, context):
+    parameters = [*parameters] if many else parameters
+    said = repr((sql, [str(each) for each in parameters or ()]))
+    # The real time is in what all seeds begin with, and the number of the thread in the names of savepoints.
+    digest.update(re.sub(r"20(?!2[56]-(12-31|01-01))\\d\\d-\\S+ [0-9:.]+|s\\d+_x\\d+", "", said).encode())
+    return execute(sql, parameters, many, context)
+with trying.prepared() as tried, connection.execute_wrapper(note):
+    for seed in sys.argv[2:]:
+        outcome = tried(int(seed))
+        print(outcome.broken, *outcome.history, digest.hexdigest(), sep="\\n")
+"""
 
 
 def python(*arguments: str) -> str:
@@ -46,6 +66,11 @@ def test_a_seed_has_one_history_alone_and_after_others() -> None:
     alone = python("-c", HISTORY, "19")
     assert len(alone.splitlines()) > 20
     assert python("-c", HISTORY, "18", "19") == alone
+
+
+def test_queries_that_are_kept_are_those_that_django_makes() -> None:
+    seeds = [str(seed) for seed in range(12, 20)]
+    assert python("-c", STATEMENTS, "kept", *seeds) == python("-c", STATEMENTS, "django", *seeds)
 
 
 def test_the_documented_changes_are_those_that_are_checked() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -40,6 +41,10 @@ def twelve_tasks() -> None:
     make_dataset(tasks, slug=SLUG)
 
 
+GARBAGE = 20_000, 50, 50
+"""A seed leaves little of it"""
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """Warnings of faults are what is simulated."""
@@ -64,4 +69,7 @@ def prepared() -> Iterator[Callable[[int], Outcome]]:
         with quiet(), quick_queries():
             for seed in FIRST:  # here, so that copies of this process need not, and alike for each seed
                 tried(seed)
+            gc.collect()
+            gc.freeze()  # what lives as long as the process is not looked through again for each seed
+            gc.set_threshold(*GARBAGE)
             yield tried
