@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from benchmarks.dataset_format.spec import TaskSpec
 from benchmarks.imports.base import Files, Importer
 from benchmarks.imports.parts import Amount, Count, Part, Text, at, read
-from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Unused
+from benchmarks.imports.runs import ImportedResult, ImportedRun, ImportProblem, Unused, name_of
 from benchmarks.providers.atif import file_name, is_trajectory, parts_of, trajectory_steps
 from benchmarks.providers.base import known_sum
 from benchmarks.providers.steps import MESSAGE, MODEL_CALL, TOOL_CALL, Step, StepProblem
@@ -93,7 +93,7 @@ def _run(
         raise ImportProblem("steps: no message of a user found, so there is no task")
     task = TaskSpec(
         id=f"task-{hashlib.sha256(asked.encode()).hexdigest()[:16]}",
-        name=" ".join(asked.split())[:80],
+        name=name_of(asked),
         input=asked,
         expected_output="",
     )

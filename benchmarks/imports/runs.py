@@ -126,3 +126,8 @@ class ImportedRun:
     at its first run."""
     started_at: datetime | None = None
     completed_at: datetime | None = None
+
+
+def name_of(question: str) -> str:
+    """What people call a task that only has a question: its beginning, in one line; empty without words."""
+    return "".join(filter(str.isprintable, " ".join(question.split())))[:80].strip()

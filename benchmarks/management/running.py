@@ -39,7 +39,7 @@ from benchmarks.queries.runs import run_detail
 from benchmarks.queries.tables.gates import CHECKS, SERIES
 from benchmarks.services.comparisons import read_margin
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.gates import check_series_name, earlier_run, gated, reset_series, self_check
+from benchmarks.services.gates import check_series_name, check_shares_tasks, earlier_run, gated, reset_series, self_check
 from benchmarks.services.runs import control
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.rescoring import PARAMETERS as RESCORING
@@ -163,6 +163,8 @@ class RunningCommand(DeletingCommand):
         }
         named = {name: options[name] for name in ("nightly", "series")}
         _check_requirements(judged.all_metrics, {**chosen, "margin": points, **named})
+        if against is not None:
+            check_shares_tasks(judged, find_run(against))
         return self._judge(judged, **chosen, margin=points, **options)
 
     def _reset(self, name: str, as_json: bool) -> None:

@@ -17,7 +17,7 @@ from rest_framework import serializers
 from benchmarks.analysis.gates import Gated, MarginCheck, check_margin
 from benchmarks.analysis.self_checks import check_of_run
 from benchmarks.metrics.registered_metrics import is_score
-from benchmarks.models import TERMINAL, GateCheck, GateSeries, Run, Schedule, ScheduledRun, ScoreDrop
+from benchmarks.models import TERMINAL, GateCheck, GateSeries, Run, Schedule, ScheduledRun, ScoreDrop, Task
 from benchmarks.presentation.labels import run_status
 from benchmarks.services.access import Caller, record
 from benchmarks.services.comparisons import read_margin
@@ -45,7 +45,7 @@ def gate(run: Run, data: Any, user: Caller = None) -> Gated:
     request = validated_by(GateRequest(data=data))
     margin, series = read_margin(request.get("margin")), request.get("series", "")
     check_series_name(series)
-    earlier_run(request["against"], run.all_metrics, field="against")
+    check_shares_tasks(run, earlier_run(request["against"], run.all_metrics, field="against"))
     return gated(run, request["against"], margin, series=series, in_series=request["nightly"], user=user)
 
 
@@ -82,6 +82,14 @@ def earlier_run(run_id: int, metrics: Sequence[str], *, field: str = "compare_to
     else:
         return earlier
     raise InvalidRequest({field: [problem]})
+
+
+def check_shares_tasks(run: Run, earlier: Run) -> None:
+    """Raise ``InvalidRequest`` for runs on versions that have no task in common, which no gate can ever decide."""
+    of_earlier = Task.objects.filter(version=earlier.dataset_version_id).values("content_hash")
+    if not Task.objects.filter(version=run.dataset_version_id, content_hash__in=of_earlier).exists():
+        problem = f"Run {run.pk} shares no task with run {earlier.pk}. Choose a run that asked the same tasks."
+        raise InvalidRequest({"against": [problem]})
 
 
 def check_series_name(name: str) -> None:

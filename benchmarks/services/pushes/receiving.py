@@ -17,6 +17,7 @@ from rest_framework import serializers
 
 from benchmarks.dataset_format.spec import TaskSpec, as_mapping
 from benchmarks.dataset_format.validation import validate_task_fields
+from benchmarks.imports.runs import name_of
 from benchmarks.metrics.base import ScoreStatus
 from benchmarks.models import Dataset, DatasetVersion, PushedResult, PushedRun
 from benchmarks.presentation.numbers import plural
@@ -222,13 +223,21 @@ def _task(task_id: str | None, given: Mapping[str, Any]) -> TaskSpec:
     """The task that a result brings. Raises ``ValidationError`` by field."""
     if task_id is None:
         task_id = f"task-{fingerprint([given.get('input'), given.get('messages')])[:16]}"
-    fields = {"id": task_id, "name": task_id, "expected_output": "", **given}
+    fields = {"id": task_id, "name": name_of(_asked(given)) or task_id, "expected_output": "", **given}
     spec, problems = validate_task_fields(fields)
     if spec is None:
         raise serializers.ValidationError(
             {"task_id" if name == "id" else name: message for name, message in problems.items()}
         )
     return spec
+
+
+def _asked(given: Mapping[str, Any]) -> str:
+    """The question, whatever form it has: checked later."""
+    asked = given.get("input")
+    if not asked and isinstance(messages := given.get("messages"), list):
+        asked = next((each.get("content") for each in reversed(messages) if isinstance(each, dict)), "")
+    return asked if isinstance(asked, str) else ""
 
 
 def _scores(pushed: PushedRun, given: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, float | None, str]]]:

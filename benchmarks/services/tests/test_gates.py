@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 
 from benchmarks import worker
@@ -14,7 +15,7 @@ from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.gates import check_scheduled, gate, reset_series, series_of
 from benchmarks.services.schedules import save_schedule
 from benchmarks.statistics.margins import NIGHTS
-from tests.support.factories import make_dataset
+from tests.support.factories import make_dataset, make_task
 from tests.support.page_factories import make_scored_run
 
 pytestmark = pytest.mark.django_db
@@ -111,6 +112,16 @@ def test_after_a_hundred_checks_the_series_says_that_it_is_used_up(runs: dict[st
 def test_a_request_that_makes_no_sense_is_refused(runs: dict[str, Run], data: dict[str, Any], problem: str) -> None:
     with pytest.raises(InvalidRequest, match=problem):
         gate(runs["same"], {"against": runs["reference"].pk, **data})
+    assert not GateSeries.objects.exists()
+
+
+def test_a_run_that_shares_no_task_is_refused_and_not_counted(runs: dict[str, Run]) -> None:
+    other = make_scored_run(make_dataset([make_task(1, input="Another question?")], slug="others"), [1.0])
+    with pytest.raises(InvalidRequest, match=rf"Run {other.pk} shares no task with run {runs['reference'].pk}\."):
+        gate(other, {"against": runs["reference"].pk, "series": "release"})
+    with pytest.raises(CommandError, match="shares no task") as refused:
+        call_command("benchmark", "gate", other.pk, "--against", runs["reference"].pk)
+    assert refused.value.returncode == 2
     assert not GateSeries.objects.exists()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.models import Dataset, PushedResult, PushedRun, Result, Run, Score
+from benchmarks.models import Dataset, PushedResult, PushedRun, Result, Run, Score, Task
 from benchmarks.queries.leaderboard import whole_runs
 from benchmarks.services.errors import InvalidRequest, NotPossible
 from benchmarks.services.pushes import receiving
@@ -58,6 +58,20 @@ def test_a_pushed_run_looks_like_an_imported_one() -> None:
     assert second.scores.get(metric="api:accuracy").reason == "Half of it."
     assert third.error_message == "Rate limit"
     assert not PushedResult.objects.exists()
+
+
+def test_a_task_that_a_result_brings_is_called_by_its_question() -> None:
+    pushed = opened()
+    asked = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who wrote it?"}]
+    send(
+        pushed,
+        {"key": "a", "input": "  What is\n2 + 2?\u200b" + " And then?" * 20, "answer": "4", "scores": {"accuracy": 1}},
+        {"key": "b", "messages": asked, "answer": "Ada", "scores": {"accuracy": 1}},
+        {"key": "c", "input": "What?", "name": "Mine", "answer": "4", "scores": {"accuracy": 1}},
+    )
+    run = close_push(pushed.pk, {"count": 3})
+    names = list(Task.objects.filter(version=run.dataset_version).order_by("position").values_list("name", flat=True))
+    assert names == [("What is 2 + 2?" + " And then?" * 20)[:80].strip(), "Who wrote it?", "Mine"]
 
 
 def test_a_score_that_is_null_or_left_out_is_an_error_of_the_metric() -> None:
