@@ -39,7 +39,14 @@ from benchmarks.queries.runs import run_detail
 from benchmarks.queries.tables.gates import CHECKS, SERIES
 from benchmarks.services.comparisons import read_margin
 from benchmarks.services.errors import InvalidRequest, NotPossible
-from benchmarks.services.gates import check_series_name, check_shares_tasks, earlier_run, gated, reset_series, self_check
+from benchmarks.services.gates import (
+    check_series_name,
+    check_shares_tasks,
+    earlier_run,
+    gated,
+    reset_series,
+    self_check,
+)
 from benchmarks.services.runs import control
 from benchmarks.services.runs.requests import validated
 from benchmarks.services.runs.rescoring import PARAMETERS as RESCORING

@@ -100,11 +100,7 @@ def other_metrics(first: Run, rows: Sequence[Compared], query: Mapping[str, str]
     table = Table[Compared](
         "Other shared metrics",
         [
-            Column(
-                "Metric",
-                lambda row: Link(metric_title(row.metric), "compare", (), {**query, "metric": row.metric}),
-                "name",
-            ),
+            Column("Metric", metric, "name"),
             Column("Run", lambda row: [model_link(row.b.model), run_link(row.b.pk, "small nowrap")], given="several"),
             Column("Shared tasks", lambda row: row.shared_of_common, "number", "nowrap"),
             Column(f"Run {first.pk}", lambda row: _mean(row.comparison.interval_a), look="nowrap"),
