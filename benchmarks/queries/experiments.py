@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from django.db.models import F, FloatField, Prefetch, QuerySet
+from django.db.models import FloatField, Prefetch, QuerySet
+from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 
 from benchmarks.analysis.kept import has_ended, is_kept, kept_for
@@ -72,7 +73,7 @@ _MEMBERS = (
 )
 _NUMBERS = {
     **{f"headline_{key}": HeadlineNumber(key) for key in ("mean", "low", "high")},
-    "known_part_usd": Cast(F("summary__part_of_cost__known_usd"), FloatField()),
+    "known_part_usd": Cast(KT("summary__part_of_cost__known_usd"), FloatField()),
 }
 
 

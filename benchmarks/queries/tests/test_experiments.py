@@ -336,6 +336,9 @@ def test_an_unknown_cost_is_not_zero(sums: Dataset, django_assert_num_queries: A
     listed = list(reads.experiments().get(pk=experiment.pk).runs.all())
     with django_assert_num_queries(0):
         assert progress(listed).cost == "$0.75 + unknown"
+    runs[1].summary["part_of_cost"]["known_usd"] = None  # a system that reports no cost at all
+    runs[1].save()
+    assert progress(list(reads.experiments().get(pk=experiment.pk).runs.all())).cost == "$0.25 + unknown"
 
 
 def test_the_total_has_the_results_of_runs_that_are_not_prepared_yet(
