@@ -296,6 +296,8 @@ def _own_interval(found: Interval | None, run: Run, metric: str) -> Interval | N
         return found
     if not are_equal(found.mean, own.mean):  # Answers that came since, or repeats of which some have no score
         return found
+    if are_equal(found.low or 0.0, own.low) and are_equal(found.high or 0.0, own.high):
+        return found  # what is stored has fewer digits
     return Interval(own.mean, own.low, own.high, found.n, own.n_clusters, own.method, own.note)
 
 

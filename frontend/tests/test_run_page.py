@@ -24,7 +24,7 @@ def test_a_share_link_is_copied_and_revoked_where_it_was_created(client: Client)
     assert client.post("/share/", {"kind": "run", "query": f"run={run.pk}"}).headers["Location"] == address
     html = " ".join(page(client, address).split())
     assert html.index('id="share-link"') < html.index('id="status"')
-    assert "Shows scores, failures and answers to anyone with the link until" in html
+    assert "Shows scores, failures and answers to anyone with the link." in html
     assert "Revoke share link" in html
 
 
