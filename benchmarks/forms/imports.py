@@ -169,7 +169,7 @@ class ColumnsField(forms.Field):
         try:
             return read_columns(value)
         except ImportProblem as problem:
-            raise forms.ValidationError(f"{full_sentence(problem)}") from None
+            raise forms.ValidationError(full_sentence(problem)) from None
 
 
 class TableForm(DatasetFileForm):

@@ -62,7 +62,7 @@ def address_of(text: str) -> HubAddress:
     try:
         return hub_address(text)
     except ImportProblem as problem:
-        raise NotPossible(f"{full_sentence(problem)}") from None
+        raise NotPossible(full_sentence(problem)) from None
 
 
 def read_preset(preset: Preset, request: PresetRequest, hub: Hub, revision: str = "") -> PresetReport:

@@ -122,7 +122,7 @@ def size_run(data: Any) -> Sizing:
         )
         size = tasks_for_same(difference, design) if is_same else tasks_needed(difference, design)
     except ValueError as error:
-        raise InvalidRequest({asked[0]: [f"{full_sentence(error)}"]}) from None
+        raise InvalidRequest({asked[0]: [full_sentence(error)]}) from None
     detectable = detectable_difference(n_tasks, design)
     plan = plan_of({**request, "max_canvases": None})
     return Sizing(
